@@ -1,0 +1,104 @@
+//! Small startup work, some of which goes wrong: manifests, recent files, synonyms, saved searches, a usage
+//! ping.
+
+use std::fmt;
+use std::fs;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use afterboot::yield_if_due;
+
+use super::BodyResult;
+use crate::app::App;
+
+/// Marks the panic that belongs to the example; the panic hook keeps it off the screen.
+pub(crate) const DELIBERATE: &str = "deliberate: ";
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept as a service would keep it; only the number of manifests is shown")]
+pub(crate) struct Manifest {
+    name: String,
+    version: String,
+    edition: Option<String>,
+    features: Vec<String>,
+    dependencies: Vec<String>,
+}
+
+/// Manifests as cargo publishes them: normalised, one key a line, a table for each dependency.
+pub(crate) async fn parse_manifests(app: Arc<App>) -> BodyResult {
+    let mut manifests = Vec::new();
+    for one in &app.corpus.crates {
+        let mut manifest = Manifest {
+            name: one.name.clone(),
+            version: one.version.clone(),
+            edition: None,
+            features: Vec::new(),
+            dependencies: Vec::new(),
+        };
+        let mut table = "";
+        for line in one.manifest.lines() {
+            if let Some(header) = line.strip_prefix('[') {
+                table = header.trim_matches(['[', ']']);
+                if let Some((_, dependency)) = table.split_once("dependencies.") {
+                    manifest.dependencies.push(dependency.to_owned());
+                }
+            } else if let Some((key, value)) = line.split_once(" = ") {
+                match (table, key) {
+                    ("package", "edition") => manifest.edition = Some(value.trim_matches('"').to_owned()),
+                    ("features", feature) => manifest.features.push(feature.to_owned()),
+                    _ => {}
+                }
+            }
+        }
+        manifests.push(manifest);
+        yield_if_due().await;
+    }
+    let _ = app.manifests.set(manifests);
+    Ok(())
+}
+
+#[derive(Debug)]
+pub(crate) struct RecentFile {
+    name: String,
+    modified: SystemTime,
+}
+
+/// Asks the disk for each file, one blocking call after another.
+pub(crate) fn list_recent(app: &App) -> BodyResult {
+    let mut recent = Vec::new();
+    for file in &app.corpus.files {
+        let modified = fs::metadata(&file.path)?.modified()?;
+        recent.push(RecentFile { name: file.name.clone(), modified });
+    }
+    recent.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.name.cmp(&b.name)));
+    let _ = app.recent.set(recent);
+    Ok(())
+}
+
+/// Fails: nobody ships this file, and the search works without it.
+pub(crate) async fn load_synonyms(app: Arc<App>) -> BodyResult {
+    let folder = &app.corpus.crates.first().ok_or("no crate to look in")?.folder;
+    let path = folder.join("search-synonyms.txt");
+    fs::read_to_string(&path).map_err(|error| format!("search-synonyms.txt: {error}"))?;
+    Ok(())
+}
+
+/// Panics: written by an older version, read without a check.
+pub(crate) async fn restore_searches() -> BodyResult {
+    const SAVED: &str = "v1;spawn_blocking;impl Future";
+    let version = SAVED.split(';').next().and_then(|version| version.strip_prefix('v'));
+    assert_eq!(version, Some("2"), "{DELIBERATE}saved searches are of another version");
+    Ok(())
+}
+
+/// Switched off: its condition is false, so this is never entered.
+pub(crate) async fn ping() -> BodyResult {
+    Err("the usage ping ran although its condition is false".into())
+}
+
+impl fmt::Display for RecentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since_epoch = self.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        write!(f, "{} ({} s)", self.name, since_epoch.as_secs())
+    }
+}

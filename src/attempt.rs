@@ -1,0 +1,133 @@
+//! One run of one task: the closure is called, its future polled and dropped, and no panic gets out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project::{pin_project, pinned_drop};
+use tokio::task::JoinHandle;
+
+use crate::catch::catch;
+use crate::error::BoxError;
+use crate::task::TaskOutput;
+
+/// Why an attempt gave no value.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Failed(BoxError),
+    Panicked(Arc<str>),
+}
+
+/// An attempt as the rest of the crate knows it: one box that holds the closure, then its future.
+pub(crate) type BoxedAttempt<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
+
+/// The closure is called inside the first poll, in the task's own tick: a synchronous prefix of "background"
+/// work must not hold up whoever declares it.
+#[pin_project(project = Stage)]
+pub(crate) enum Attempt<F, R> {
+    Declared(Option<F>),
+    Running(#[pin] R),
+    Done,
+}
+
+impl<F, R> Attempt<F, R> {
+    pub(crate) fn new(run: F) -> Attempt<F, R> {
+        Attempt::Declared(Some(run))
+    }
+
+    /// Drops what is left in place, so that a destructor that panics is caught like a poll.
+    fn finish<V>(mut self: Pin<&mut Self>, verdict: Result<V, Failure>) -> Poll<Result<V, Failure>> {
+        Poll::Ready(match catch(|| self.set(Attempt::Done)) {
+            Ok(()) => verdict,
+            Err(text) => verdict.and(Err(Failure::Panicked(text))),
+        })
+    }
+}
+
+impl<F, R> Future for Attempt<F, R>
+where
+    F: FnOnce() -> R,
+    R: Future,
+    R::Output: TaskOutput,
+{
+    type Output = Result<<R::Output as TaskOutput>::Value, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match self.as_mut().project() {
+                Stage::Declared(run) => {
+                    let run = run.take().expect("an attempt that is declared has its closure");
+                    match catch(run) {
+                        Ok(future) => self.set(Attempt::Running(future)),
+                        Err(text) => return self.finish(Err(Failure::Panicked(text))),
+                    }
+                }
+                Stage::Running(future) => {
+                    let verdict = match catch(|| future.poll(cx).map(settle)) {
+                        Ok(polled) => ready!(polled),
+                        Err(text) => Err(Failure::Panicked(text)),
+                    };
+                    return self.finish(verdict);
+                }
+                Stage::Done => return Poll::Pending,
+            }
+        }
+    }
+}
+
+/// Runs inside `catch`: the conversion into a boxed error is the user's code.
+fn settle<O: TaskOutput>(output: O) -> Result<O::Value, Failure> {
+    output.settle().map_err(Failure::Failed)
+}
+
+/// A closure on tokio's blocking pool. To the lane it is a future like any other, so it holds a slot, has a
+/// timeout and is counted like any other; but dropping it does not stop a closure that has begun.
+#[pin_project(PinnedDrop)]
+pub(crate) struct Blocking<F, V> {
+    run: Option<F>,
+    #[pin]
+    join: Option<JoinHandle<Result<V, Failure>>>,
+}
+
+impl<F, V> Blocking<F, V> {
+    pub(crate) fn new(run: F) -> Blocking<F, V> {
+        Blocking { run: Some(run), join: None }
+    }
+}
+
+impl<F, O> Future for Blocking<F, O::Value>
+where
+    F: FnOnce() -> O + Send + 'static,
+    O: TaskOutput,
+{
+    type Output = Result<O::Value, Failure>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(run) = this.run.take() {
+            let guarded = move || match catch(|| settle(run())) {
+                Ok(verdict) => verdict,
+                Err(text) => Err(Failure::Panicked(text)),
+            };
+            this.join.set(Some(tokio::task::spawn_blocking(guarded)));
+        }
+        let Some(join) = this.join.as_mut().as_pin_mut() else { return Poll::Pending };
+        let verdict = ready!(join.poll(cx));
+        this.join.set(None);
+        Poll::Ready(verdict.unwrap_or_else(|_lost| {
+            // The pool refused it or dropped it: the runtime is going away, and the lane's guard is about to say so.
+            Err(Failure::Panicked("the runtime's blocking pool dropped the closure".into()))
+        }))
+    }
+}
+
+#[pinned_drop]
+impl<F, V> PinnedDrop for Blocking<F, V> {
+    fn drop(self: Pin<&mut Self>) {
+        // Takes the closure off the pool's queue where it has not begun.
+        if let Some(join) = &self.join {
+            join.abort();
+        }
+    }
+}

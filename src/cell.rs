@@ -1,0 +1,172 @@
+//! What a task's handle and the lane share: the body while it runs, then the result.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use tokio::sync::Notify;
+
+use crate::attempt::{BoxedAttempt, Failure};
+use crate::catch::{catch, catch_quietly};
+use crate::error::{BoxError, TaskError};
+use crate::outcome::Outcome;
+use crate::shared::Shared;
+use crate::table::Id;
+
+/// A task whose value type is not known: what lane, shutdown and guard work with.
+pub(crate) trait Governed: Send + Sync {
+    fn id(&self) -> Id;
+    /// Whether the task belongs to this governor.
+    fn is_of(&self, shared: &Arc<Shared>) -> bool;
+    /// How it ended, where its handle is resolved.
+    fn outcome(&self) -> Option<Outcome>;
+    /// Polls the body. Its value is kept back until [`settle`](Governed::settle): by then the core knows.
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome>;
+    /// Drops what is left of the body and resolves the handle, unless that has been done.
+    fn settle(&self, outcome: Outcome, name: Cow<'static, str>);
+    /// Resolves the handle while the body goes on.
+    fn resolve_early(&self, outcome: Outcome, name: Cow<'static, str>);
+}
+
+/// One allocation a task, beside the box of its body.
+pub(crate) struct Cell<T> {
+    /// Weak: a value that the application keeps must not keep a governor's whole run.
+    shared: Weak<Shared>,
+    id: Id,
+    body: Mutex<Body<T>>,
+    result: OnceLock<Result<T, TaskError>>,
+    settled: Notify,
+}
+
+enum Body<T> {
+    Here(BoxedAttempt<T>),
+    /// Taken out for a poll: no lock is held across it.
+    Polled,
+    Ended(Result<T, Option<BoxError>>),
+    Gone,
+}
+
+impl<T: Send + Sync + 'static> Cell<T> {
+    pub(crate) fn new(shared: Weak<Shared>, id: Id, body: BoxedAttempt<T>) -> Cell<T> {
+        Cell {
+            shared,
+            id,
+            body: Mutex::new(Body::Here(body)),
+            result: OnceLock::new(),
+            settled: Notify::new(),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
+        self.shared.upgrade()
+    }
+
+    pub(crate) fn result(&self) -> Option<&Result<T, TaskError>> {
+        self.result.get()
+    }
+
+    /// Resolves when the result is there.
+    pub(crate) async fn settled(&self) {
+        loop {
+            // Made before the look, so that a result that comes between is not missed.
+            let settled = self.settled.notified();
+            if self.result.get().is_some() {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    fn swap(&self, next: Body<T>) -> Body<T> {
+        mem::replace(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner), next)
+    }
+
+    /// Puts a body back after its poll, unless it was given up meanwhile.
+    fn put_back(&self, next: Body<T>) -> Option<Body<T>> {
+        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*body, Body::Gone) {
+            return Some(next);
+        }
+        *body = next;
+        None
+    }
+
+    fn resolve(&self, result: Result<T, TaskError>) {
+        if let Err(unclaimed) = self.result.set(result) {
+            catch_quietly("the destructor of a value that came too late", || drop(unclaimed));
+        }
+        catch_quietly("a waker", || self.settled.notify_waiters());
+    }
+}
+
+impl<T: Send + Sync + 'static> Governed for Cell<T> {
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        Some(match self.result.get()? {
+            Ok(_) => Outcome::Completed,
+            Err(error) => error.outcome().clone(),
+        })
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let mut attempt = match self.swap(Body::Polled) {
+            Body::Here(attempt) => attempt,
+            other => {
+                self.put_back(other);
+                return Poll::Pending;
+            }
+        };
+        // The attempt catches what its own code does; this net is for what lies between.
+        let polled = catch(|| attempt.as_mut().poll(cx)).unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))));
+        let (outcome, ended) = match polled {
+            Poll::Pending => {
+                if let Some(given_up) = self.put_back(Body::Here(attempt)) {
+                    catch_quietly("the destructor of a task's future", || drop(given_up));
+                }
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(value)) => (Outcome::Completed, Ok(value)),
+            Poll::Ready(Err(Failure::Panicked(text))) => (Outcome::Panicked(text), Err(None)),
+            Poll::Ready(Err(Failure::Failed(error))) => {
+                let text = catch(|| error.to_string()).unwrap_or_else(|_| "an error whose Display panics".to_owned());
+                (Outcome::Failed(text.into()), Err(Some(error)))
+            }
+        };
+        catch_quietly("the destructor of a task's future", || drop(attempt));
+        if let Some(late) = self.put_back(Body::Ended(ended)) {
+            catch_quietly("the destructor of a value that came too late", || drop(late));
+        }
+        Poll::Ready(outcome)
+    }
+
+    fn settle(&self, outcome: Outcome, name: Cow<'static, str>) {
+        let result = match (self.swap(Body::Gone), outcome) {
+            (Body::Ended(Ok(value)), Outcome::Completed) => Ok(value),
+            (Body::Ended(Err(source)), outcome) => Err(TaskError::new(name, outcome, source)),
+            (unfinished, outcome) => {
+                catch_quietly("the destructor of a task's future", || drop(unfinished));
+                Err(TaskError::new(name, outcome, None))
+            }
+        };
+        self.resolve(result);
+    }
+
+    fn resolve_early(&self, outcome: Outcome, name: Cow<'static, str>) {
+        self.resolve(Err(TaskError::new(name, outcome, None)));
+    }
+}
+
+impl<T> fmt::Debug for Cell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").field("id", &self.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,156 @@
+//! What callers can do wrong, and what a handle says when its task gave no value.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::outcome::Outcome;
+
+/// Any error a task may return.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a task gave no value: its name, its [`Outcome`] and, where it failed, the error it returned.
+///
+/// Cheap to clone. [`Error::source`] is the task's own error where there is one.
+#[derive(Clone)]
+pub struct TaskError(Arc<Inner>);
+
+struct Inner {
+    task: Cow<'static, str>,
+    outcome: Outcome,
+    source: Option<BoxError>,
+}
+
+impl TaskError {
+    pub(crate) fn new(task: Cow<'static, str>, outcome: Outcome, source: Option<BoxError>) -> TaskError {
+        TaskError(Arc::new(Inner { task, outcome, source }))
+    }
+
+    /// The name under which the task was declared.
+    pub fn task(&self) -> &str {
+        &self.0.task
+    }
+
+    /// How the task ended.
+    pub fn outcome(&self) -> &Outcome {
+        &self.0.outcome
+    }
+
+    /// The task returned `Err`.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Failed(_))
+    }
+
+    /// The task panicked.
+    pub fn is_panicked(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Panicked(_))
+    }
+
+    /// The task's `timeout` passed.
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.0.outcome, Outcome::TimedOut { .. })
+    }
+
+    /// The task's condition was false, or a predecessor did not complete.
+    pub fn is_skipped(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Skipped(_))
+    }
+
+    /// The task was cancelled: by its handle, by a shutdown, or because the runtime went away.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Cancelled(_))
+    }
+
+    /// The task was left behind while its code was still running.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Abandoned)
+    }
+
+    /// The task was declared wrongly.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.0.outcome, Outcome::Invalid(_))
+    }
+}
+
+impl fmt::Debug for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskError")
+            .field("task", &self.0.task)
+            .field("outcome", &self.0.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {:?} {}", self.0.task, self.0.outcome)
+    }
+}
+
+impl Error for TaskError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as &(dyn Error + 'static))
+    }
+}
+
+/// What is wrong with a configuration: every bad field at once, each with its value and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    kind: Kind,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Value,
+    NoRuntime,
+}
+
+impl ConfigError {
+    pub(crate) fn value(problem: String) -> ConfigError {
+        ConfigError { kind: Kind::Value, problems: vec![problem] }
+    }
+
+    pub(crate) fn no_runtime() -> ConfigError {
+        let problem = "runtime: no tokio runtime is running here; call build() inside one, or give `.runtime(handle)`";
+        ConfigError { kind: Kind::NoRuntime, problems: vec![problem.to_owned()] }
+    }
+
+    /// Joins what several checks found.
+    pub(crate) fn all(found: impl IntoIterator<Item = ConfigError>) -> Result<(), ConfigError> {
+        found
+            .into_iter()
+            .reduce(|mut all, next| {
+                all.problems.extend(next.problems);
+                if next.kind == Kind::NoRuntime {
+                    all.kind = Kind::NoRuntime;
+                }
+                all
+            })
+            .map_or(Ok(()), Err)
+    }
+
+    /// A field has a value that is not allowed.
+    pub fn is_value(&self) -> bool {
+        self.kind == Kind::Value
+    }
+
+    /// There was no tokio runtime to take.
+    pub fn is_no_runtime(&self) -> bool {
+        self.kind == Kind::NoRuntime
+    }
+
+    /// One line a bad field, in the form `field: value; what is allowed`.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.join("\n"))
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,302 @@
+//! May the idle queue go? Pure: a function of what happened and of now.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::quiet::window::{Disturbance, View, Window};
+
+/// When the gate of the idle queue opens.
+#[derive(Debug, Clone)]
+pub(crate) struct GateRules {
+    pub(crate) quiet: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) max_in_flight: usize,
+    pub(crate) await_ready: bool,
+}
+
+/// What opened the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum OpenedBy {
+    /// The application was quiet for a whole window.
+    Quiet,
+    /// The timeout passed, counted from the first idle task.
+    Timeout,
+    /// [`Governor::open_gate`](crate::Governor::open_gate) was called.
+    Hand,
+}
+
+/// What holds the gate shut, or held it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum HeldBy {
+    /// [`Governor::ready`](crate::Governor::ready) has not been called.
+    NotReady,
+    /// No idle task has been declared.
+    NoIdleTask,
+    /// The window has begun and nothing disturbed it.
+    Window,
+    /// A worker's loop did not come round for 50 ms or more.
+    LongTask {
+        /// When it ended or was last seen, since `build()`.
+        at: Duration,
+        /// How long it lasted.
+        length: Duration,
+        /// The governed task that did it, or "a worker".
+        who: Arc<str>,
+    },
+    /// More than `max_in_flight` guards were held.
+    InFlight {
+        /// Which, with their counts.
+        held: Arc<str>,
+    },
+}
+
+/// How the gate stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum GateState {
+    /// Idle tasks may start.
+    Open {
+        /// What opened it.
+        by: OpenedBy,
+        /// When, since `build()`.
+        at: Duration,
+        /// What held it last.
+        held_by: HeldBy,
+    },
+    /// Idle tasks wait.
+    Shut {
+        /// What holds it.
+        why: HeldBy,
+        /// The earliest moment, since `build()`, at which it can open if nothing else happens.
+        until: Option<Duration>,
+    },
+}
+
+/// Latched: once open it stays open.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    rules: GateRules,
+    window: Window,
+    first_idle: Option<Stamp>,
+    ready: Option<Stamp>,
+    opened: Option<(OpenedBy, Stamp, HeldBy)>,
+}
+
+impl Gate {
+    pub(crate) fn new(rules: GateRules) -> Gate {
+        let window = Window::new(rules.quiet);
+        Gate { rules, window, first_idle: None, ready: None, opened: None }
+    }
+
+    pub(crate) fn rules(&self) -> &GateRules {
+        &self.rules
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    pub(crate) fn idle_declared(&mut self, now: Stamp) {
+        self.first_idle.get_or_insert(now);
+    }
+
+    /// The application's own boot is over: the window begins, or begins anew.
+    pub(crate) fn ready(&mut self, now: Stamp) {
+        self.ready.get_or_insert(now);
+    }
+
+    /// What disturbs the window is told here.
+    pub(crate) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    pub(crate) fn open_by_hand(&mut self, now: Stamp) {
+        if !self.is_open() {
+            self.opened = Some((OpenedBy::Hand, now, self.held_by(now)));
+        }
+    }
+
+    /// When the timeout opens the gate, whatever happens.
+    pub(crate) fn timeout_at(&self) -> Option<Stamp> {
+        self.first_idle.filter(|_| !self.is_open()).map(|first| first.after(self.rules.timeout))
+    }
+
+    /// Opens if the timeout has passed. True where it did so now.
+    pub(crate) fn check_timeout(&mut self, now: Stamp) -> bool {
+        let due = self.timeout_at().is_some_and(|at| now >= at);
+        if due {
+            self.opened = Some((OpenedBy::Timeout, now, self.held_by(now)));
+        }
+        due
+    }
+
+    /// Opens if the window is over. Only the probe asks, after it has told what it saw: nobody else knows
+    /// that the loops have come round until now. True where it opened now.
+    pub(crate) fn check_window(&mut self, now: Stamp) -> bool {
+        let quiet = !self.is_open()
+            && self.window_since().is_some_and(|since| self.window.look(since, now) == View::Quiet);
+        if quiet {
+            self.opened = Some((OpenedBy::Quiet, now, self.held_by(now)));
+        }
+        quiet
+    }
+
+    /// When the window can be over at the earliest, for whoever decides when to look again.
+    pub(crate) fn window_until(&self, now: Stamp) -> Option<Stamp> {
+        match self.window.look(self.window_since()?, now) {
+            View::Busy { .. } => None,
+            View::Settling { until } => Some(until),
+            View::Quiet => Some(now),
+        }
+    }
+
+    /// The window begins no sooner than the probe, which starts with the first idle task: before that nobody
+    /// watched. `ready()` begins it anew.
+    fn window_since(&self) -> Option<Stamp> {
+        let first_idle = self.first_idle?;
+        match self.ready {
+            Some(ready) => Some(ready.max(first_idle)),
+            None => Some(first_idle).filter(|_| !self.rules.await_ready),
+        }
+    }
+
+    fn held_by(&self, now: Stamp) -> HeldBy {
+        let Some(since) = self.window_since() else {
+            return if self.first_idle.is_none() { HeldBy::NoIdleTask } else { HeldBy::NotReady };
+        };
+        if let View::Busy { held } = self.window.look(since, now) {
+            return HeldBy::InFlight { held };
+        }
+        match self.window.last() {
+            Some((at, what)) if *at >= since => match what.clone() {
+                Disturbance::LongTask { length, who } => HeldBy::LongTask { at: at.as_duration(), length, who },
+                Disturbance::InFlight { held } => HeldBy::InFlight { held },
+            },
+            _ => HeldBy::Window,
+        }
+    }
+
+    pub(crate) fn state(&self, now: Stamp) -> GateState {
+        match &self.opened {
+            Some((by, at, held_by)) => {
+                GateState::Open { by: *by, at: at.as_duration(), held_by: held_by.clone() }
+            }
+            None => {
+                let until = [self.window_until(now), self.timeout_at()].into_iter().flatten().min();
+                GateState::Shut { why: self.held_by(now), until: until.map(Stamp::as_duration) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for OpenedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OpenedBy::Quiet => "quiet",
+            OpenedBy::Timeout => "timeout",
+            OpenedBy::Hand => "hand",
+        })
+    }
+}
+
+impl fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeldBy::NotReady => f.write_str("ready never given"),
+            HeldBy::NoIdleTask => f.write_str("no idle task declared"),
+            HeldBy::Window => f.write_str("the quiet window alone"),
+            HeldBy::LongTask { at, length, who } => {
+                write!(f, "a long task of {} ms by {who} until {:.3} s", length.as_millis(), at.as_secs_f64())
+            }
+            HeldBy::InFlight { held } => write!(f, "in flight: {held}"),
+        }
+    }
+}
+
+impl fmt::Display for GateState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GateState::Open { by, at, held_by } => {
+                write!(f, "opened by {by} at {:.3} s; held last by: {held_by}", at.as_secs_f64())
+            }
+            GateState::Shut { why: HeldBy::NoIdleTask, .. } => f.write_str("shut; no idle task declared"),
+            GateState::Shut { why, until: Some(until) } => {
+                write!(f, "shut; held by: {why}; {:.3} s at the earliest", until.as_secs_f64())
+            }
+            GateState::Shut { why, until: None } => write!(f, "shut; held by: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Stamp {
+        Stamp::from_duration(Duration::from_millis(millis))
+    }
+
+    fn gate(await_ready: bool) -> Gate {
+        Gate::new(GateRules {
+            quiet: Duration::from_secs(5),
+            timeout: Duration::from_secs(45),
+            max_in_flight: 2,
+            await_ready,
+        })
+    }
+
+    #[test]
+    fn without_ready_the_window_begins_at_the_first_idle_task_and_ready_begins_it_anew() {
+        let mut gate = gate(false);
+        assert!(!gate.check_window(at(60_000)), "no idle task, no window");
+        gate.idle_declared(at(1_000));
+        assert!(!gate.check_window(at(5_999)));
+        gate.ready(at(4_000));
+        assert!(!gate.check_window(at(8_999)));
+        assert!(gate.check_window(at(9_000)));
+        assert!(!gate.check_window(at(9_001)), "it opens once");
+    }
+
+    #[test]
+    fn awaiting_ready_only_the_timeout_opens_a_gate_that_never_hears_of_it() {
+        let mut gate = gate(true);
+        gate.idle_declared(at(0));
+        assert!(!gate.check_window(at(44_000)));
+        assert!(!gate.check_timeout(at(44_999)));
+        assert!(gate.check_timeout(at(45_000)));
+        assert_eq!(gate.state(at(45_000)).to_string(), "opened by timeout at 45.000 s; held last by: ready never given");
+    }
+
+    #[test]
+    fn a_no_carries_what_holds_it_and_until_when() {
+        let mut gate = gate(false);
+        gate.idle_declared(at(0));
+        gate.window_mut().long_task(at(2_000), Duration::from_millis(80), "index".into());
+        assert_eq!(
+            gate.state(at(2_500)).to_string(),
+            "shut; held by: a long task of 80 ms by index until 2.000 s; 7.000 s at the earliest"
+        );
+        gate.window_mut().in_flight_over("GET / (3)".into());
+        assert_eq!(gate.state(at(2_600)).to_string(), "shut; held by: in flight: GET / (3); 45.000 s at the earliest");
+    }
+
+    #[test]
+    fn a_hand_opens_it_at_once_and_it_stays_open() {
+        let mut gate = gate(true);
+        gate.open_by_hand(at(3));
+        gate.idle_declared(at(4));
+        assert!(gate.is_open());
+        assert!(!gate.check_timeout(at(90_000)));
+        assert_eq!(gate.state(at(90_000)).to_string(), "opened by hand at 0.003 s; held last by: no idle task declared");
+    }
+}

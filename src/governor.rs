@@ -1,0 +1,253 @@
+//! The public handle: build, declare, say ready, ask for the report, shut down.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::TryRng;
+use rand::rngs::SysRng;
+use tokio::runtime::Handle;
+use tokio::time::timeout_at;
+
+use crate::cell::Cell;
+use crate::error::ConfigError;
+use crate::gate::{GateRules, GateState};
+use crate::handle::TaskHandle;
+use crate::monkey::Monkey;
+use crate::outcome::CancelReason;
+use crate::plan;
+use crate::profile::Profile;
+use crate::quiet::in_flight::InFlightGuard;
+use crate::report::Report;
+use crate::run::Run;
+use crate::scheduler::Core;
+use crate::shared::Shared;
+use crate::task::Task;
+
+/// Governs startup tasks. Cheap to clone; all clones are one governor.
+///
+/// Several may live in one process, each with its own name and limits. When the last handle is dropped, what is
+/// queued still finishes.
+#[derive(Debug, Clone)]
+pub struct Governor {
+    shared: Arc<Shared>,
+}
+
+/// Collects what a governor is to be; [`build`](Builder::build) checks everything at once.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    name: Cow<'static, str>,
+    profile: Profile,
+    gate: GateRules,
+    monkey: Option<Monkey>,
+    seed: Option<u64>,
+    runtime: Option<Handle>,
+}
+
+/// How many queued tasks a shutdown cancels before it lets go of the lock and of the tick.
+const AT_ONCE: usize = 1024;
+
+impl Governor {
+    /// Starts to configure a governor.
+    pub fn builder() -> Builder {
+        Builder {
+            name: Cow::Borrowed("boot"),
+            profile: Profile::default(),
+            gate: GateRules {
+                quiet: Duration::from_secs(5),
+                timeout: Duration::from_secs(45),
+                max_in_flight: 2,
+                await_ready: false,
+            },
+            monkey: None,
+            seed: None,
+            runtime: None,
+        }
+    }
+
+    /// Takes a task in. Returns at once; no code of the task runs here.
+    ///
+    /// A task may be declared at any time and from any thread, also inside another task. A wrong declaration
+    /// resolves the handle as [`Outcome::Invalid`](crate::Outcome::Invalid); after a shutdown, or when the
+    /// runtime is gone, the handle resolves as cancelled.
+    pub fn govern<T: Send + Sync + 'static>(&self, mut task: Task<T>) -> TaskHandle<T> {
+        let spec = plan::spec(&mut task, &self.shared);
+        let cell = self.shared.declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, task.body));
+        TaskHandle::new(cell)
+    }
+
+    /// Says that the application's own boot is over: the quiet window begins, or begins anew. Only the first
+    /// call counts.
+    pub fn ready(&self) {
+        self.shared.apply(|core, now, _| core.ready(now));
+    }
+
+    /// Opens the gate of the idle queue at once, whatever the application does.
+    pub fn open_gate(&self) {
+        self.shared.apply(|core, now, actions| core.open_gate(now, actions));
+    }
+
+    /// How the gate of the idle queue stands, and why.
+    pub fn gate(&self) -> GateState {
+        self.shared.apply(|core, now, _| core.gate().state(now))
+    }
+
+    /// Counts a request as in flight until the guard is dropped. While more than `max_in_flight` are held the
+    /// application is not quiet. A guard taken inside a governed task counts nothing.
+    pub fn in_flight(&self, name: impl Into<Cow<'static, str>>) -> InFlightGuard {
+        InFlightGuard::enter(&self.shared, name.into())
+    }
+
+    /// How many in-flight guards are held now.
+    pub fn in_flight_now(&self) -> usize {
+        self.shared.in_flight.total()
+    }
+
+    /// Ends the scope of the report: it speaks of the tasks declared until now, and of those that they declare
+    /// themselves. The monkey picks its victim. Called again, it gives the same run.
+    ///
+    /// The governor lives on: later tasks are governed and counted as late.
+    pub fn report(&self) -> Run {
+        self.shared.apply(|core, now, _| core.seal(now));
+        Run::new(Arc::clone(&self.shared))
+    }
+
+    /// Stops: nothing new starts, what is queued is cancelled, what is running gets until the deadline. Then
+    /// its futures are dropped, and what cannot be dropped (a blocking closure, a poll in progress) is
+    /// abandoned. Resolves as soon as nothing runs any more, at the latest one tick after the deadline, with
+    /// the report: every declared task is in it.
+    ///
+    /// Nothing starts from the call on, whether or not the future is polled.
+    ///
+    /// # Cancel safety
+    /// Safe, but a dropped future does not wait for the deadline: what runs then runs to its end. Call again to
+    /// finish the work.
+    pub fn shutdown(&self, deadline: Duration) -> impl Future<Output = Report> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        let ends = shared.apply(|core, now, _| {
+            core.close_for(CancelReason::Shutdown);
+            core.seal(now);
+            now.after(deadline)
+        });
+        async move {
+            let mut place = Some(0);
+            while let Some(from) = place {
+                place = shared.apply(|core, now, actions| core.cancel_queued(from, AT_ONCE, now, actions));
+                if place.is_some() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            let ends = shared.clock.instant(ends);
+            loop {
+                let changed = shared.run_changed.notified();
+                if shared.lock().core.running_unresolved() == 0 {
+                    break;
+                }
+                if timeout_at(ends, changed).await.is_err() {
+                    shared.apply(|core, now, actions| core.end_running(now, actions));
+                    break;
+                }
+            }
+            Report::of(&shared)
+        }
+    }
+}
+
+impl Builder {
+    /// The governor's name in reports, logs and spans. Default `boot`; not empty.
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Builder {
+        self.name = name.into();
+        self
+    }
+
+    /// Concurrency, delay, pulse, and the monkey where the profile has one. Default: [`Profile::default`].
+    pub fn profile(mut self, profile: Profile) -> Builder {
+        self.profile = profile;
+        self
+    }
+
+    /// Delays one task on purpose; the same as [`Profile::monkey`], and it wins over that. Default: none.
+    pub fn monkey(mut self, monkey: Monkey) -> Builder {
+        self.monkey = Some(monkey);
+        self
+    }
+
+    /// The seed of the random monkey, for repeating a run. Default: drawn from the operating system.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The runtime on which everything runs. Default: the one `build` is called in.
+    pub fn runtime(mut self, runtime: Handle) -> Builder {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// The quiet window begins only at [`Governor::ready`]. Without it, it begins at the first idle task, and
+    /// `ready` begins it anew.
+    pub fn await_ready(mut self) -> Builder {
+        self.gate.await_ready = true;
+        self
+    }
+
+    /// How long no long task may have been seen, and not too much in flight, before idle tasks may start.
+    /// Default 5 s, as in Google's tti-polyfill ("first consistently interactive"); at most the timeout. Below
+    /// 60 ms a stall in progress may not have been noticed yet.
+    pub fn quiet(mut self, window: Duration) -> Builder {
+        self.gate.quiet = window;
+        self
+    }
+
+    /// When the gate opens even if the application was never quiet, counted from the first idle task. Default
+    /// 45 s, as in the web mail client whose governor has one; more than 0, at most 24 hours.
+    pub fn timeout(mut self, timeout: Duration) -> Builder {
+        self.gate.timeout = timeout;
+        self
+    }
+
+    /// The most requests in flight at which the application still counts as quiet. Default 2, as in Google's
+    /// tti-polyfill. A server under load always has more: give what is usual for it.
+    pub fn max_in_flight(mut self, requests: usize) -> Builder {
+        self.gate.max_in_flight = requests;
+        self
+    }
+
+    /// Makes the governor. Nothing is spawned before the first task.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names every bad field with its value and what is allowed, and says so where there is no
+    /// runtime.
+    ///
+    /// # Panics
+    /// Not here; but on a runtime without timers the first wait panics inside tokio, in tokio's own words
+    /// ("enable_time").
+    pub fn build(self) -> Result<Governor, ConfigError> {
+        let Builder { name, mut profile, gate, monkey, seed, runtime } = self;
+        if monkey.is_some() {
+            profile.monkey = monkey;
+        }
+        let runtime = match runtime {
+            Some(runtime) => Ok(runtime),
+            None => Handle::try_current().map_err(|_| ConfigError::no_runtime()),
+        };
+        let checked = plan::check(&name, &profile, &gate);
+        let runtime = match (runtime, checked) {
+            (Ok(runtime), Ok(())) => runtime,
+            (runtime, checked) => {
+                return Err(ConfigError::all(runtime.err().into_iter().chain(checked.err()))
+                    .expect_err("one of the two is an error"));
+            }
+        };
+        let seed = seed.unwrap_or_else(random_seed);
+        let core = Core::new(profile, gate, seed);
+        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core)) })
+    }
+}
+
+/// A machine without randomness gets a fixed seed: a boot must not fail for that, and the report shows it.
+fn random_seed() -> u64 {
+    SysRng.try_next_u64().unwrap_or(0)
+}

@@ -1,0 +1,122 @@
+//! How a task ended. An outcome is data, not an error: a boot goes on whatever its tasks do.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// How one task ended.
+///
+/// `Display` gives the words that the table of a [`Report`](crate::Report) shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "kind", content = "detail"))]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The future returned its value.
+    Completed,
+    /// The future returned `Err`; the text is the error's `Display`.
+    Failed(Arc<str>),
+    /// The closure, a poll or a destructor panicked; the text is the panic's message.
+    Panicked(Arc<str>),
+    /// The task's own `timeout` passed. `still_running` where it could not be dropped: it blocks.
+    TimedOut {
+        /// Whether its code may still be running: a blocking closure cannot be stopped from outside.
+        still_running: bool,
+    },
+    /// The task never started, and nobody stopped it.
+    Skipped(SkipReason),
+    /// The task was stopped before it ended by itself.
+    Cancelled(CancelReason),
+    /// Nobody waits for it any more, but its code may still be running: it blocks, or it was inside a poll
+    /// when the shutdown's deadline came.
+    Abandoned,
+    /// It was declared wrongly and never queued; the text says what is allowed.
+    Invalid(Arc<str>),
+}
+
+/// Why a task was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// Its condition was false.
+    Condition,
+    /// The named predecessor did not complete.
+    Predecessor(Arc<str>),
+}
+
+/// Why a task was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum CancelReason {
+    /// [`TaskHandle::cancel`](crate::TaskHandle::cancel) was called.
+    Asked,
+    /// [`Governor::shutdown`](crate::Governor::shutdown) was called.
+    Shutdown,
+    /// The tokio runtime went away.
+    RuntimeGone,
+}
+
+impl Outcome {
+    /// Whether the task returned its value.
+    pub fn is_completed(&self) -> bool {
+        matches!(self, Outcome::Completed)
+    }
+
+    /// Whether the task's code ran to its own end, well or badly: completed, failed or panicked.
+    pub fn ran_to_its_end(&self) -> bool {
+        matches!(self, Outcome::Completed | Outcome::Failed(_) | Outcome::Panicked(_))
+    }
+
+    /// One word for counting: `completed`, `failed`, `panicked`, `timed out`, `skipped`, `cancelled`,
+    /// `abandoned` or `invalid`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed(_) => "failed",
+            Outcome::Panicked(_) => "panicked",
+            Outcome::TimedOut { .. } => "timed out",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::Cancelled(_) => "cancelled",
+            Outcome::Abandoned => "abandoned",
+            Outcome::Invalid(_) => "invalid",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Completed => f.write_str("completed"),
+            Outcome::Failed(why) => write!(f, "failed: {why}"),
+            Outcome::Panicked(text) => write!(f, "panicked: {text}"),
+            Outcome::TimedOut { still_running: false } => f.write_str("timed out"),
+            Outcome::TimedOut { still_running: true } => f.write_str("timed out, still running"),
+            Outcome::Skipped(why) => write!(f, "skipped ({why})"),
+            Outcome::Cancelled(why) => write!(f, "cancelled ({why})"),
+            Outcome::Abandoned => f.write_str("abandoned, still running"),
+            Outcome::Invalid(why) => write!(f, "invalid: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SkipReason::Condition => f.write_str("condition"),
+            SkipReason::Predecessor(name) => write!(f, "predecessor {name:?}"),
+        }
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CancelReason::Asked => "asked",
+            CancelReason::Shutdown => "shutdown",
+            CancelReason::RuntimeGone => "runtime gone",
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! Every configuration error in one place: what a builder and a declaration must hold.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::ConfigError;
+use crate::gate::GateRules;
+use crate::profile::Profile;
+use crate::shared::Shared;
+use crate::table::Spec;
+use crate::task::Task;
+use crate::{context, outcome::Outcome, table::Id};
+
+/// The longest time a gate may stay shut. There is no "never": an idle task that waits for a quiet moment which
+/// does not come must run all the same.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Checks all fields of a builder at once.
+pub(crate) fn check(name: &str, profile: &Profile, gate: &GateRules) -> Result<(), ConfigError> {
+    let mut problems = Vec::new();
+    problems.extend(profile.check().err());
+    let mut field = |holds: bool, problem: String| {
+        if !holds {
+            problems.push(ConfigError::value(problem));
+        }
+    };
+    field(!name.is_empty(), "name: \"\"; allowed: at least one character".to_owned());
+    field(
+        !gate.timeout.is_zero() && gate.timeout <= MAX_TIMEOUT,
+        format!("timeout: {:?}; allowed: more than 0 and at most {MAX_TIMEOUT:?}", gate.timeout),
+    );
+    field(
+        gate.quiet <= gate.timeout,
+        format!("quiet: {:?}; allowed: at most the timeout, which is {:?}", gate.quiet, gate.timeout),
+    );
+    ConfigError::all(problems)
+}
+
+/// What the core needs to know of a declaration. A wrong one is not refused: its handle says what is wrong, so
+/// that `govern` never fails and never panics.
+pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
+    let foreign = task.after.iter().any(|predecessor| !predecessor.is_of(shared));
+    let invalid = if foreign {
+        Some("after: a handle of another governor; allowed: handles that this governor gave")
+    } else if task.timeout.is_some_and(|limit| limit.is_zero()) {
+        Some("timeout: 0; allowed: more than 0")
+    } else {
+        None
+    };
+    let after: Vec<(Id, Option<Outcome>)> = task
+        .after
+        .drain(..)
+        .filter(|_| !foreign)
+        .map(|predecessor| (predecessor.id(), predecessor.outcome()))
+        .collect();
+    Spec {
+        name: std::mem::take(&mut task.name),
+        queue: task.queue,
+        condition: task.condition,
+        blocking: task.blocking,
+        timeout: task.timeout,
+        after,
+        declared_in: context::task_of(Arc::as_ptr(shared)),
+        invalid: invalid.map(Into::into),
+    }
+}

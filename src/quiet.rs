@@ -1,0 +1,6 @@
+//! Is the application quiet? What is seen is a loop that has not come round, whoever kept it.
+
+pub(crate) mod in_flight;
+pub(crate) mod probe;
+pub(crate) mod stalls;
+pub(crate) mod window;

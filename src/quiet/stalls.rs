@@ -1,0 +1,182 @@
+//! Long tasks as they are seen, and who held the loop. Pure.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::queue::Queue;
+
+/// W3C Long Tasks: work of 50 ms and more is felt. (A browser says "more than 50"; here 50 counts.)
+pub(crate) const LONG_TASK: Duration = Duration::from_millis(50);
+
+/// How many long tasks are kept for the report; the oldest fall out and are counted.
+const KEPT: usize = 1000;
+/// How many governed polls are remembered for attribution. A stall is told within a few milliseconds of its
+/// end, so a handful would do.
+const POLLS: usize = 16;
+/// Governed polls shorter than this cannot be the greater part of a long task.
+const WORTH_REMEMBERING: Duration = Duration::from_millis(10);
+
+/// A stretch in which a worker's loop did not come round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stall {
+    pub(crate) start: Stamp,
+    pub(crate) end: Stamp,
+    pub(crate) worker: Option<usize>,
+    /// The governed task that filled most of it, if one did.
+    pub(crate) who: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+struct GovernedPoll {
+    start: Stamp,
+    /// None while it lasts.
+    end: Option<Stamp>,
+    name: Arc<str>,
+    queue: Queue,
+}
+
+/// What a new sighting means for the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sighting {
+    pub(crate) length: Duration,
+    pub(crate) who: Arc<str>,
+    /// Idle tasks are started because the application is quiet: what they hold up is no sign that it is not.
+    pub(crate) by_idle_task: bool,
+}
+
+/// The long tasks of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Stalls {
+    seen: VecDeque<Stall>,
+    forgotten: u64,
+    polls: VecDeque<GovernedPoll>,
+}
+
+impl Stalls {
+    /// A governed poll of a task ended. Only polls long enough to matter are remembered.
+    pub(crate) fn governed_poll(&mut self, start: Stamp, end: Stamp, queue: Queue, name: impl FnOnce() -> Arc<str>) {
+        if end.since(start) < WORTH_REMEMBERING {
+            return;
+        }
+        if self.polls.len() == POLLS {
+            self.polls.pop_front();
+        }
+        self.polls.push_back(GovernedPoll { start, end: Some(end), name: name(), queue });
+    }
+
+    /// A loop did not come round from `start` to `end`, where `end` may be now and the stall go on. Sightings
+    /// that overlap are one stall, told by two witnesses or twice by one.
+    ///
+    /// `in_progress` is the governed poll that is running now.
+    pub(crate) fn saw(
+        &mut self,
+        start: Stamp,
+        end: Stamp,
+        worker: Option<usize>,
+        in_progress: Option<(Stamp, Queue, Arc<str>)>,
+    ) -> Sighting {
+        let running = in_progress.map(|(start, queue, name)| GovernedPoll { start, end: None, name, queue });
+        let culprit = self
+            .polls
+            .iter()
+            .rev()
+            .chain(&running)
+            .find(|poll| 2 * overlap(poll, start, end) >= end.since(start))
+            .cloned();
+        let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
+        let stall = match self.seen.back_mut() {
+            Some(last) if last.end > start && (last.worker == worker || worker.is_none() || last.worker.is_none()) => {
+                last.start = last.start.min(start);
+                last.end = last.end.max(end);
+                last.worker = last.worker.or(worker);
+                last.who = last.who.take().or(who);
+                last
+            }
+            _ => {
+                if self.seen.len() == KEPT {
+                    self.seen.pop_front();
+                    self.forgotten += 1;
+                }
+                self.seen.push_back(Stall { start, end, worker, who });
+                self.seen.back_mut().expect("just pushed")
+            }
+        };
+        Sighting {
+            length: stall.end.since(stall.start),
+            who: name_of(stall.who.as_ref(), stall.worker),
+            by_idle_task: culprit.is_some_and(|poll| poll.queue == Queue::Idle),
+        }
+    }
+
+    pub(crate) fn seen(&self) -> impl Iterator<Item = &Stall> {
+        self.seen.iter()
+    }
+
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+/// The name a long task is shown under.
+pub(crate) fn name_of(who: Option<&Arc<str>>, worker: Option<usize>) -> Arc<str> {
+    match (who, worker) {
+        (Some(name), _) => Arc::clone(name),
+        (None, Some(worker)) => format!("worker {worker}").into(),
+        (None, None) => "a worker".into(),
+    }
+}
+
+fn overlap(poll: &GovernedPoll, start: Stamp, end: Stamp) -> Duration {
+    poll.end.unwrap_or(end).min(end).since(poll.start.max(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Stamp {
+        Stamp::from_duration(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_stall_is_attributed_to_the_governed_poll_that_filled_most_of_it() {
+        let mut stalls = Stalls::default();
+        stalls.governed_poll(at(100), at(180), Queue::Normal, || "index".into());
+        let sighting = stalls.saw(at(104), at(182), None, None);
+        assert_eq!(&*sighting.who, "index");
+        assert!(!sighting.by_idle_task);
+        // A poll that ended before does not explain a later stall.
+        assert_eq!(&*stalls.saw(at(300), at(380), Some(1), None).who, "worker 1");
+    }
+
+    #[test]
+    fn a_poll_in_progress_explains_the_stall_it_is_making() {
+        let mut stalls = Stalls::default();
+        let sighting = stalls.saw(at(10), at(62), Some(0), Some((at(9), Queue::Idle, "warm".into())));
+        assert_eq!(&*sighting.who, "warm");
+        assert!(sighting.by_idle_task);
+    }
+
+    #[test]
+    fn two_witnesses_of_one_stall_make_one_long_task_and_two_workers_make_two() {
+        let mut stalls = Stalls::default();
+        stalls.saw(at(10), at(70), Some(0), None);
+        stalls.saw(at(10), at(130), Some(0), None);
+        stalls.saw(at(16), at(140), None, None);
+        let seen: Vec<_> = stalls.seen().cloned().collect();
+        assert_eq!(seen, [Stall { start: at(10), end: at(140), worker: Some(0), who: None }]);
+        stalls.saw(at(60), at(139), Some(1), None);
+        assert_eq!(stalls.seen().count(), 2);
+    }
+
+    #[test]
+    fn old_long_tasks_fall_out_and_are_counted() {
+        let mut stalls = Stalls::default();
+        for n in 0..(KEPT as u64 + 7) {
+            stalls.saw(at(n * 100), at(n * 100 + 60), None, None);
+        }
+        assert_eq!((stalls.seen().count(), stalls.forgotten()), (KEPT, 7));
+    }
+}

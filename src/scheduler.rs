@@ -1,0 +1,360 @@
+//! The pure core: (state, event, now) -> what is to be done. It knows ids, names and times; it holds no future,
+//! awaits nothing, locks nothing and reads no clock.
+//!
+//! Each event is a method that takes `now` and writes what follows into [`Actions`]; the shell carries it out
+//! after it has let go of the lock. The files below hold one kind of event each.
+
+mod declare;
+mod demand;
+mod end;
+mod scope;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::gate::{Gate, GateRules};
+use crate::monkey::{Delivery, Mischief};
+use crate::outcome::{CancelReason, Outcome};
+use crate::profile::Profile;
+use crate::queue::{Line, Queue};
+use crate::quiet::stalls::Stalls;
+use crate::table::{Id, Status, Table};
+
+pub(crate) use scope::Waits;
+
+/// What the shell has to do once it has let go of the lock.
+#[derive(Debug, Default)]
+pub(crate) struct Actions {
+    /// Handles to resolve without a further poll.
+    pub(crate) resolve: Vec<Resolve>,
+    /// Running tasks that the lane should poll although nothing woke them: a limit has passed.
+    pub(crate) poke: Vec<Id>,
+    /// The lane should look again, or be started.
+    pub(crate) lane: bool,
+    /// The probe should be started.
+    pub(crate) probe: bool,
+    /// Somebody may be waiting for `started()` or `finished()`.
+    pub(crate) announce: bool,
+}
+
+/// A handle to resolve, and whether the task's body goes on.
+#[derive(Debug)]
+pub(crate) struct Resolve {
+    pub(crate) id: Id,
+    pub(crate) outcome: Outcome,
+    /// The body still runs and cannot be dropped: it blocks, or it is inside a poll.
+    pub(crate) still_running: bool,
+}
+
+/// What becomes of a slot after a poll.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The task goes on.
+    Keep,
+    /// The task is over and its handle gets this outcome.
+    Resolve(Outcome),
+    /// The task is over and its handle was resolved before.
+    Release,
+}
+
+/// When the lane has something to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// A task may start now.
+    Now,
+    /// Nothing before this moment, unless an event comes.
+    At(Stamp),
+    /// Nothing unless an event comes.
+    Event,
+    /// Nothing is declared that has not ended.
+    Over,
+}
+
+/// Whether new tasks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Closed(CancelReason),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A task's own timeout.
+    Timeout,
+    /// The end of the monkey's delay.
+    Monkey,
+}
+
+/// The governed poll that is running now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Polling {
+    pub(crate) id: Id,
+    pub(crate) since: Stamp,
+}
+
+/// All run state of one governor.
+#[derive(Debug)]
+pub(crate) struct Core {
+    profile: Profile,
+    table: Table,
+    normal: Line,
+    idle: Line,
+    /// In order of demand; they pass gate, pulse, slots and monkey.
+    demanded: VecDeque<Id>,
+    timers: BTreeSet<(Stamp, Id, Timer)>,
+    gate: Gate,
+    stalls: Stalls,
+    mischief: Option<Mischief>,
+    phase: Phase,
+    /// Tasks that hold a slot.
+    running: usize,
+    /// Of those, the ones whose handle is resolved already.
+    overdue: usize,
+    /// Tasks whose handle is not resolved or whose code may still run.
+    unended: usize,
+    /// Idle tasks that have not started.
+    idle_unstarted: usize,
+    /// No ordinary start before this moment: the delay, then the pulse.
+    next_start: Option<Stamp>,
+    polling: Option<Polling>,
+    scope: scope::Scope,
+    seed: u64,
+}
+
+impl Core {
+    pub(crate) fn new(profile: Profile, gate: GateRules, seed: u64) -> Core {
+        let mischief = profile.monkey.clone().map(|monkey| Mischief::new(monkey, seed));
+        Core {
+            profile,
+            table: Table::default(),
+            normal: Line::default(),
+            idle: Line::default(),
+            demanded: VecDeque::new(),
+            timers: BTreeSet::new(),
+            gate: Gate::new(gate),
+            stalls: Stalls::default(),
+            mischief,
+            phase: Phase::Open,
+            running: 0,
+            overdue: 0,
+            unended: 0,
+            idle_unstarted: 0,
+            next_start: None,
+            polling: None,
+            scope: scope::Scope::default(),
+            seed,
+        }
+    }
+
+    /// Lets time pass: limits and delays that are over, and the gate's timeout.
+    pub(crate) fn advance(&mut self, now: Stamp, actions: &mut Actions) {
+        while let Some(&(at, id, timer)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            match timer {
+                Timer::Timeout => self.timeout_passed(id, now, actions),
+                Timer::Monkey => self.delay_over(id),
+            }
+        }
+        if self.idle_unstarted > 0 {
+            self.gate.check_timeout(now);
+        }
+    }
+
+    /// When there is something to do; call [`advance`](Core::advance) before.
+    pub(crate) fn work(&self, now: Stamp) -> Work {
+        if self.unended == 0 {
+            return Work::Over;
+        }
+        if !self.demanded.is_empty() {
+            return Work::Now;
+        }
+        let start = self.next_ordinary().and(self.next_start).filter(|_| self.running < self.profile.concurrency);
+        if start.is_some_and(|at| at <= now) {
+            return Work::Now;
+        }
+        let timer = self.timers.first().map(|(at, ..)| *at);
+        let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
+        match [start, timer, timeout].into_iter().flatten().min() {
+            Some(at) => Work::At(at),
+            None => Work::Event,
+        }
+    }
+
+    /// The demanded task that has waited longest starts. It is never refused, but it counts.
+    pub(crate) fn start_demanded(&mut self, now: Stamp) -> Option<Id> {
+        while let Some(id) = self.demanded.pop_front() {
+            if self.table.get(id).is_some_and(|record| record.status == Status::Demanded) {
+                self.start(id, now);
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// An ordinary start, if one is due: normal before idle, idle only past the gate.
+    pub(crate) fn start_ordinary(&mut self, now: Stamp) -> Option<Id> {
+        if self.next_start.is_none_or(|at| now < at) {
+            return None;
+        }
+        while self.running < self.profile.concurrency {
+            let id = self.next_ordinary()?;
+            self.leave_line(id);
+            if self.begin_delay(id, now) {
+                continue;
+            }
+            self.start(id, now);
+            return Some(id);
+        }
+        None
+    }
+
+    fn next_ordinary(&self) -> Option<Id> {
+        self.normal.first().or_else(|| self.idle.first().filter(|_| self.gate.is_open()))
+    }
+
+    fn start(&mut self, id: Id, now: Stamp) {
+        let record = self.table.live(id);
+        debug_assert!(!record.status.has_started(), "a task starts once");
+        record.status = Status::Running;
+        record.started = Some(now);
+        if record.queue == Queue::Idle {
+            self.idle_unstarted -= 1;
+        }
+        if let Some(ties) = &mut record.ties
+            && let Some(timeout) = ties.timeout
+        {
+            let deadline = now.after(timeout);
+            ties.deadline = Some(deadline);
+            self.timers.insert((deadline, id, Timer::Timeout));
+        }
+        self.running += 1;
+        self.scope.started(record, now);
+    }
+
+    /// The lane polls this task from now on.
+    pub(crate) fn poll_begins(&mut self, id: Id, now: Stamp) {
+        self.polling = Some(Polling { id, since: now });
+    }
+
+    /// The poll that [`poll_begins`](Core::poll_begins) announced is over; `took` is real time.
+    pub(crate) fn poll_ended(
+        &mut self,
+        id: Id,
+        took: Duration,
+        outcome: Option<Outcome>,
+        now: Stamp,
+        actions: &mut Actions,
+    ) -> Fate {
+        let began = self.polling.take().map_or(now, |polling| polling.since);
+        let pulse = self.profile.pulse;
+        let record = self.table.live(id);
+        record.polls = record.polls.saturating_add(1);
+        record.longest_poll = record.longest_poll.max(took);
+        if record.polls == 1 {
+            self.next_start = Some(now.after(pulse));
+        }
+        self.stalls.governed_poll(began, now, record.queue, || record.name.as_ref().into());
+        self.after_poll(id, outcome, now, actions)
+    }
+
+    /// Who is polled now, for attribution.
+    fn in_progress(&self) -> Option<(Stamp, Queue, Arc<str>)> {
+        let polling = self.polling?;
+        let record = self.table.get(polling.id)?;
+        Some((polling.since, record.queue, record.name.as_ref().into()))
+    }
+
+    /// The probe saw a loop that did not come round from `start` until now.
+    pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
+        let sighting = self.stalls.saw(start, now, worker, self.in_progress());
+        if !sighting.by_idle_task {
+            self.gate.window_mut().long_task(now, sighting.length, sighting.who);
+        }
+    }
+
+    /// The probe has told all it saw until now. False where it is not needed any more.
+    pub(crate) fn beat(&mut self, now: Stamp, actions: &mut Actions) -> bool {
+        if self.gate.check_window(now) {
+            actions.lane = true;
+        }
+        self.wants_probe()
+    }
+
+    pub(crate) fn wants_probe(&self) -> bool {
+        !self.gate.is_open() && self.idle_unstarted > 0
+    }
+
+    /// Over the in-flight limit: which guards are held. `None`: back at or under it.
+    pub(crate) fn in_flight(&mut self, over: Option<Arc<str>>, now: Stamp) {
+        match over {
+            Some(held) => self.gate.window_mut().in_flight_over(held),
+            None => self.gate.window_mut().in_flight_back(now),
+        }
+    }
+
+    /// Whether a task has not ended.
+    pub(crate) fn has_work(&self) -> bool {
+        self.unended > 0
+    }
+
+    pub(crate) fn ready(&mut self, now: Stamp) {
+        self.gate.ready(now);
+    }
+
+    pub(crate) fn open_gate(&mut self, now: Stamp, actions: &mut Actions) {
+        self.gate.open_by_hand(now);
+        actions.lane = true;
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Where the monkey's victim is held; false where this task is not the victim or its delay is over.
+    fn begin_delay(&mut self, id: Id, now: Stamp) -> bool {
+        let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) else {
+            return false;
+        };
+        mischief.delivery = Delivery::Delaying;
+        self.timers.insert((now.after(mischief.monkey.delay), id, Timer::Monkey));
+        self.table.live(id).status = Status::Delayed;
+        true
+    }
+
+    fn delay_over(&mut self, id: Id) {
+        if let Some(mischief) = &mut self.mischief {
+            mischief.delivery = Delivery::Delivered;
+        }
+        self.enter_line(id);
+    }
+
+    /// Into its queue, at the place its number gives it.
+    fn enter_line(&mut self, id: Id) {
+        let record = self.table.live(id);
+        record.status = Status::Queued;
+        let ticket = record.ticket(id);
+        match record.queue {
+            Queue::Normal => self.normal.push(ticket),
+            Queue::Idle => self.idle.push(ticket),
+        }
+    }
+
+    fn leave_line(&mut self, id: Id) {
+        let record = self.table.live(id);
+        let ticket = record.ticket(id);
+        let left = match record.queue {
+            Queue::Normal => self.normal.remove(ticket),
+            Queue::Idle => self.idle.remove(ticket),
+        };
+        debug_assert!(left, "a queued task stands in its line");
+    }
+}

@@ -1,0 +1,60 @@
+//! Somebody needs a task now.
+
+use crate::monkey::Delivery;
+use crate::table::{Id, Status};
+
+use super::{Actions, Core, Timer};
+
+impl Core {
+    /// Starts the task next, past gate, pulse, slots and monkey, after what it depends on. A task that has
+    /// started or ended is left alone.
+    pub(crate) fn demand(&mut self, id: Id, actions: &mut Actions) {
+        let mut wanted = vec![id];
+        while let Some(id) = wanted.pop() {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.status.has_started() || record.demanded {
+                continue;
+            }
+            record.demanded = true;
+            match record.status {
+                Status::Waiting => wanted.extend(record.ties.iter().flat_map(|ties| &ties.predecessors)),
+                Status::Queued => {
+                    self.leave_line(id);
+                    self.jump(id);
+                }
+                Status::Delayed => {
+                    self.end_delay(id);
+                    self.jump(id);
+                }
+                Status::Demanded | Status::Running | Status::Overdue | Status::Ended => {}
+            }
+            // A victim that is demanded before its turn shows the same: it was needed.
+            if let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) {
+                mischief.delivery = Delivery::Demanded;
+            }
+            actions.lane = true;
+        }
+    }
+
+    fn jump(&mut self, id: Id) {
+        self.table.live(id).status = Status::Demanded;
+        self.demanded.push_back(id);
+    }
+
+    fn end_delay(&mut self, id: Id) {
+        self.timers.retain(|(_, of, timer)| !(*of == id && *timer == Timer::Monkey));
+        if let Some(mischief) = &mut self.mischief {
+            mischief.delivery = Delivery::Demanded;
+        }
+    }
+
+    /// The task leaves whatever line it stands in, for good.
+    pub(super) fn leave_all_lines(&mut self, id: Id) {
+        match self.table.live(id).status {
+            Status::Queued => self.leave_line(id),
+            Status::Delayed => self.timers.retain(|(_, of, _)| *of != id),
+            // The line of demanded tasks passes over those that are not waiting in it any more.
+            Status::Demanded | Status::Waiting | Status::Running | Status::Overdue | Status::Ended => {}
+        }
+    }
+}

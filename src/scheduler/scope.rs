@@ -1,0 +1,166 @@
+//! Which tasks the report speaks of, and when all of them have started or ended.
+
+use crate::clock::Stamp;
+use crate::monkey::{Candidate, Mischief};
+use crate::table::{Id, Record};
+
+use super::Core;
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Started,
+    Finished,
+}
+
+/// Counters over the tasks in scope.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    sealed: Option<Stamp>,
+    /// Not started, and neither the monkey's victim nor after it.
+    unstarted: usize,
+    /// Not ended, and not waiting for the end of the run itself.
+    unfinished: usize,
+    /// Declared after `report()` by nobody in scope.
+    late: u64,
+    last_start: Option<Stamp>,
+    last_finish: Option<Stamp>,
+}
+
+impl Scope {
+    /// Whether a task that is declared now is in scope: before `report()` all are, afterwards those that a
+    /// task in scope declares.
+    pub(super) fn takes(&self, declared_in: Option<&Record>) -> bool {
+        self.sealed.is_none() || declared_in.is_some_and(|record| record.in_scope)
+    }
+
+    pub(super) fn declared(&mut self, record: &Record) {
+        if !record.in_scope {
+            self.late += 1;
+            return;
+        }
+        self.unfinished += 1;
+        if !record.aside {
+            self.unstarted += 1;
+        }
+    }
+
+    pub(super) fn started(&mut self, record: &Record, now: Stamp) {
+        if record.in_scope {
+            self.last_start = Some(now);
+            if !record.aside {
+                self.unstarted -= 1;
+            }
+        }
+    }
+
+    /// True where somebody who waits should look.
+    pub(super) fn ended(&mut self, record: &Record, now: Stamp) -> bool {
+        if !record.in_scope {
+            return false;
+        }
+        if record.started.is_none() && !record.aside {
+            self.unstarted -= 1;
+        }
+        if record.started.is_some() {
+            self.last_finish = Some(now);
+        }
+        if !record.awaits_the_end {
+            self.unfinished -= 1;
+        }
+        self.unstarted == 0 || self.unfinished == 0
+    }
+
+    pub(crate) fn late(&self) -> u64 {
+        self.late
+    }
+
+    pub(crate) fn last_start(&self) -> Option<Stamp> {
+        self.last_start
+    }
+
+    pub(crate) fn last_finish(&self) -> Option<Stamp> {
+        self.last_finish
+    }
+}
+
+impl Core {
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn mischief(&self) -> Option<&Mischief> {
+        self.mischief.as_ref()
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn profile(&self) -> &crate::profile::Profile {
+        &self.profile
+    }
+
+    pub(crate) fn stalls(&self) -> &crate::quiet::stalls::Stalls {
+        &self.stalls
+    }
+
+    /// Seals the scope and lets the monkey pick. Only the first call does anything.
+    pub(crate) fn seal(&mut self, now: Stamp) {
+        if self.scope.sealed.is_some() {
+            return;
+        }
+        self.scope.sealed = Some(now);
+        if let Some(mut mischief) = self.mischief.take() {
+            let mut candidates: Vec<Candidate<'_>> = self
+                .table
+                .iter()
+                .map(|(id, record)| Candidate {
+                    id,
+                    number: record.number,
+                    name: &record.name,
+                    started: record.status.has_started(),
+                })
+                .collect();
+            candidates.sort_by_key(|candidate| candidate.number);
+            mischief.pick(&candidates);
+            if let Some(victim) = mischief.victim {
+                self.set_aside(victim);
+            }
+            self.mischief = Some(mischief);
+        }
+    }
+
+    /// `started()` must not wait a minute for the task that is late on purpose, nor for what comes after it.
+    fn set_aside(&mut self, victim: Id) {
+        let mut aside = vec![victim];
+        while let Some(id) = aside.pop() {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.aside || record.status.has_started() {
+                continue;
+            }
+            record.aside = true;
+            self.scope.unstarted -= 1;
+            aside.extend(record.ties.iter().flat_map(|ties| &ties.successors));
+        }
+    }
+
+    /// Whether what is waited for has come.
+    pub(crate) fn has_come(&self, waits: Waits) -> bool {
+        match waits {
+            Waits::Started => self.scope.unstarted == 0,
+            Waits::Finished => self.scope.unfinished == 0,
+        }
+    }
+
+    /// A governed task waits for the end of the run: it is left out of what it waits for. True where that was
+    /// the last thing others waited for too.
+    pub(crate) fn awaits_the_end(&mut self, id: Id) -> bool {
+        let Some(record) = self.table.get_mut(id) else { return false };
+        if record.in_scope && record.outcome.is_none() && !record.awaits_the_end {
+            record.awaits_the_end = true;
+            self.scope.unfinished -= 1;
+        }
+        self.scope.unfinished == 0
+    }
+}

@@ -1,0 +1,183 @@
+//! What is known of each declared task, one record a task.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::outcome::Outcome;
+use crate::queue::{Queue, Ticket};
+
+/// Which task: a place in the table, and the place's generation, so that an old id never names a new task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Id {
+    pub(crate) index: u32,
+    generation: u32,
+}
+
+impl Id {
+    pub(crate) fn new(index: u32, generation: u32) -> Id {
+        Id { index, generation }
+    }
+
+    pub(crate) fn place(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// Where a task stands on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// A predecessor has not settled.
+    Waiting,
+    /// In its queue.
+    Queued,
+    /// The monkey holds it.
+    Delayed,
+    /// In the line of demanded tasks.
+    Demanded,
+    /// Holds a slot.
+    Running,
+    /// Its handle is resolved, its code may still run: it goes on holding its slot.
+    Overdue,
+    /// Over.
+    Ended,
+}
+
+impl Status {
+    pub(crate) fn has_started(self) -> bool {
+        matches!(self, Status::Running | Status::Overdue | Status::Ended)
+    }
+
+    pub(crate) fn holds_a_slot(self) -> bool {
+        matches!(self, Status::Running | Status::Overdue)
+    }
+}
+
+/// What the declaration asks for and the core needs to know.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) queue: Queue,
+    pub(crate) condition: bool,
+    pub(crate) blocking: bool,
+    pub(crate) timeout: Option<Duration>,
+    /// Each predecessor, with its outcome where it had one when the task was declared.
+    pub(crate) after: Vec<(Id, Option<Outcome>)>,
+    /// The governed task that declares this one.
+    pub(crate) declared_in: Option<Id>,
+    /// What is wrong with the declaration.
+    pub(crate) invalid: Option<Box<str>>,
+}
+
+/// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
+#[derive(Debug, Default)]
+pub(crate) struct Ties {
+    pub(crate) predecessors: Vec<Id>,
+    /// Names of the predecessors, for the report: they may be forgotten before this task is.
+    pub(crate) waited_for: Vec<Cow<'static, str>>,
+    pub(crate) unsettled: usize,
+    pub(crate) successors: Vec<Id>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) deadline: Option<Stamp>,
+}
+
+/// All that is known of one task.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Cow<'static, str>,
+    /// How many were declared before it.
+    pub(crate) number: u64,
+    pub(crate) declared: Stamp,
+    /// When nothing but its queue held it any more: its predecessors had settled.
+    pub(crate) queued: Option<Stamp>,
+    pub(crate) started: Option<Stamp>,
+    pub(crate) finished: Option<Stamp>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) longest_poll: Duration,
+    pub(crate) ties: Option<Box<Ties>>,
+    pub(crate) polls: u32,
+    pub(crate) queue: Queue,
+    pub(crate) status: Status,
+    pub(crate) blocking: bool,
+    pub(crate) demanded: bool,
+    pub(crate) cancel_asked: bool,
+    pub(crate) in_scope: bool,
+    /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
+    pub(crate) aside: bool,
+    /// Left out of what `finished()` waits for: it awaits the end of the run itself.
+    pub(crate) awaits_the_end: bool,
+}
+
+impl Record {
+    pub(crate) fn ties_mut(&mut self) -> &mut Ties {
+        self.ties.get_or_insert_default()
+    }
+
+    pub(crate) fn unsettled(&self) -> usize {
+        self.ties.as_ref().map_or(0, |ties| ties.unsettled)
+    }
+
+    pub(crate) fn ticket(&self, id: Id) -> Ticket {
+        Ticket::new(self.number, id)
+    }
+}
+
+/// Records by id.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    places: Vec<Place>,
+    declared: u64,
+}
+
+#[derive(Debug)]
+struct Place {
+    generation: u32,
+    record: Option<Record>,
+}
+
+impl Table {
+    /// The number that the next record will carry.
+    pub(crate) fn declared(&self) -> u64 {
+        self.declared
+    }
+
+    pub(crate) fn insert(&mut self, record: Record) -> Id {
+        self.declared += 1;
+        let index = u32::try_from(self.places.len()).expect("fewer than four thousand million tasks at once");
+        self.places.push(Place { generation: 0, record: Some(record) });
+        Id::new(index, 0)
+    }
+
+    pub(crate) fn get(&self, id: Id) -> Option<&Record> {
+        let place = self.places.get(id.place())?;
+        place.record.as_ref().filter(|_| place.generation == id.generation)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Record> {
+        let place = self.places.get_mut(id.place())?;
+        place.record.as_mut().filter(|_| place.generation == id.generation)
+    }
+
+    /// A record that must be there: its task has not been forgotten.
+    pub(crate) fn live(&mut self, id: Id) -> &mut Record {
+        self.get_mut(id).expect("a task that has not ended has a record")
+    }
+
+    /// All records, in no promised order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Id, &Record)> {
+        self.places.iter().enumerate().filter_map(|(index, place)| {
+            let record = place.record.as_ref()?;
+            Some((Id::new(u32::try_from(index).ok()?, place.generation), record))
+        })
+    }
+
+    /// How many places there are: ids below it may be live.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn id_at(&self, place: usize) -> Option<Id> {
+        let generation = self.places.get(place).filter(|p| p.record.is_some())?.generation;
+        Some(Id::new(u32::try_from(place).ok()?, generation))
+    }
+}

@@ -1,0 +1,163 @@
+//! A task as it is declared.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::attempt::{Attempt, Blocking, BoxedAttempt};
+use crate::cell::Governed;
+use crate::error::BoxError;
+use crate::handle::TaskHandle;
+use crate::queue::Queue;
+
+/// What a task's future may return: `()`, or a `Result` whose error can be boxed.
+///
+/// Any other value goes through [`Task::value`]. The trait is sealed.
+#[diagnostic::on_unimplemented(
+    message = "a task returns `()` or a `Result` whose error can be boxed, not `{Self}`",
+    note = "for any other value use `Task::value`; a closure that only panics needs a `()` at its end"
+)]
+pub trait TaskOutput: sealed::Sealed {
+    /// What the handle gives.
+    type Value: Send + Sync + 'static;
+
+    #[doc(hidden)]
+    fn settle(self) -> Result<Self::Value, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<T, E> Sealed for Result<T, E> {}
+}
+
+impl TaskOutput for () {
+    type Value = ();
+
+    fn settle(self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+impl<T, E> TaskOutput for Result<T, E>
+where
+    T: Send + Sync + 'static,
+    E: Into<BoxError>,
+{
+    type Value = T;
+
+    fn settle(self) -> Result<T, BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// A named unit of startup work. It does nothing until [`Governor::govern`](crate::Governor::govern) takes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use afterboot::Task;
+///
+/// let task = Task::new("search index", || async { std::fs::read("index.bin") })
+///     .idle()
+///     .timeout(Duration::from_secs(10));
+/// ```
+#[must_use = "a task does nothing until it is governed"]
+pub struct Task<T> {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) queue: Queue,
+    pub(crate) condition: bool,
+    pub(crate) blocking: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) after: Vec<Arc<dyn Governed>>,
+    pub(crate) body: BoxedAttempt<T>,
+}
+
+impl<T: Send + Sync + 'static> Task<T> {
+    /// A task that returns `()` or a `Result`.
+    ///
+    /// Neither the closure nor its future runs before the task's own tick. The name is free text; a second
+    /// task of the same name is shown as `name#2`.
+    ///
+    /// # Panics
+    /// Never. A panic of the closure, of a poll or of a destructor is caught; the task's outcome is then
+    /// [`Outcome::Panicked`](crate::Outcome::Panicked). Under `panic = "abort"` nothing can be caught.
+    pub fn new<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput<Value = T>,
+    {
+        Task::from_body(name.into(), Box::pin(Attempt::new(run)), false)
+    }
+
+    /// A task that gives any value and cannot fail.
+    pub fn value<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
+        let run = move || async move { Ok::<T, std::convert::Infallible>(run().await) };
+        Task::from_body(name.into(), Box::pin(Attempt::new(run)), false)
+    }
+
+    /// A closure that blocks: it runs on tokio's blocking pool and holds a slot until it returns.
+    ///
+    /// It cannot be stopped from outside. Where its timeout or a shutdown's deadline passes, its handle is
+    /// resolved and its slot stays taken until it returns. Dropping the runtime waits for it, unless the
+    /// runtime is shut down with `shutdown_timeout` or `shutdown_background`.
+    pub fn blocking<F, O>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
+    where
+        F: FnOnce() -> O + Send + 'static,
+        O: TaskOutput<Value = T> + 'static,
+    {
+        Task::from_body(name.into(), Box::pin(Blocking::new(run)), true)
+    }
+
+    fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>, blocking: bool) -> Task<T> {
+        Task { name, queue: Queue::Normal, condition: true, blocking, timeout: None, after: Vec::new(), body }
+    }
+
+    /// Waits in the idle queue, until the application is quiet. Without it a task is normal.
+    pub fn idle(mut self) -> Task<T> {
+        self.queue = Queue::Idle;
+        self
+    }
+
+    /// Skips the task where the condition is false. Called again, all conditions must hold.
+    pub fn when(mut self, condition: bool) -> Task<T> {
+        self.condition &= condition;
+        self
+    }
+
+    /// Starts only after the other task has completed; skipped where that ends otherwise.
+    ///
+    /// While it waits it holds no slot. The handle must be of the same governor. The other task has to exist
+    /// first, so a cycle of order cannot be written.
+    pub fn after<P: Send + Sync + 'static>(mut self, predecessor: &TaskHandle<P>) -> Task<T> {
+        self.after.push(predecessor.governed());
+        self
+    }
+
+    /// Ends the task this long after its start. More than zero; default: no limit.
+    ///
+    /// Judged between polls, the future first: one that is ready at its last poll has completed. The future
+    /// is dropped and the slot free. A blocking closure goes on: see [`Task::blocking`].
+    pub fn timeout(mut self, limit: Duration) -> Task<T> {
+        self.timeout = Some(limit);
+        self
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.name)
+            .field("queue", &self.queue)
+            .field("condition", &self.condition)
+            .field("blocking", &self.blocking)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
