@@ -20,7 +20,7 @@ const EXAMPLE: &str = "boot_latency";
 /// Enough to compile the example, should it not be fresh after all.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// A compiled crate, by name: its version and its folder.
+/// The compiled crates by name, each with its version and its folder; of several versions the newest.
 pub(crate) type Crates = BTreeMap<String, (String, PathBuf)>;
 
 pub(crate) fn crates() -> Result<Crates, Failure> {
@@ -85,7 +85,10 @@ fn read_artifacts(messages: impl BufRead) -> Result<Crates, Failure> {
             && let Some((name, version)) = message["package_id"].as_str().and_then(name_and_version)
             && let Some(folder) = message["manifest_path"].as_str().and_then(|path| Path::new(path).parent())
         {
-            crates.insert(name, (version, folder.to_path_buf()));
+            let folder = folder.to_path_buf();
+            if crates.get(&name).is_none_or(|known| numbers(&known.0) < numbers(&version)) {
+                crates.insert(name, (version, folder));
+            }
         }
     }
     Ok(crates)
@@ -96,6 +99,11 @@ fn name_and_version(package_id: &str) -> Option<(String, String)> {
     let (source, package) = package_id.split_once('#')?;
     let (name, version) = package.split_once('@')?;
     (!source.starts_with("path+")).then(|| (name.to_owned(), version.to_owned()))
+}
+
+/// `1.10.0` is newer than `1.9.0`, which the text is not.
+fn numbers(version: &str) -> Vec<u64> {
+    version.split(['.', '-', '+']).map_while(|number| number.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -111,12 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn artifacts_name_crate_version_and_folder_and_leave_the_workspace_out() {
+    fn artifacts_give_the_newest_of_each_crate_and_leave_the_workspace_out() {
         let messages = r##"{"reason":"build-script-executed","package_id":"registry+x#libc@0.2.0"}
-{"reason":"compiler-artifact","package_id":"registry+https://x#tokio@1.2.3","manifest_path":"/r/tokio-1.2.3/Cargo.toml"}
+{"reason":"compiler-artifact","package_id":"registry+https://x#tokio@1.2.3","manifest_path":"/r/older/Cargo.toml"}
+{"reason":"compiler-artifact","package_id":"registry+https://x#tokio@1.10.0","manifest_path":"/r/new/Cargo.toml"}
+{"reason":"compiler-artifact","package_id":"registry+https://x#tokio@1.9.0","manifest_path":"/r/old/Cargo.toml"}
 {"reason":"compiler-artifact","package_id":"path+file:///w#0.1.0","manifest_path":"/w/Cargo.toml"}"##;
         let crates = read_artifacts(messages.as_bytes()).expect("valid JSON lines");
-        let expected = ("tokio".to_owned(), ("1.2.3".to_owned(), PathBuf::from("/r/tokio-1.2.3")));
+        let expected = ("tokio".to_owned(), ("1.10.0".to_owned(), PathBuf::from("/r/new")));
         assert_eq!(crates.into_iter().collect::<Vec<_>>(), [expected]);
     }
 }
