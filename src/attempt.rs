@@ -17,6 +17,8 @@ use crate::task::TaskOutput;
 pub(crate) enum Failure {
     Failed(BoxError),
     Panicked(Arc<str>),
+    /// The condition asked at the start was false: the task has not run.
+    Skipped,
 }
 
 /// An attempt as the rest of the crate knows it: one box that holds the closure, then its future.
@@ -79,6 +81,44 @@ where
 /// Runs inside `catch`: the conversion into a boxed error is the user's code.
 fn settle<O: TaskOutput>(output: O) -> Result<O::Value, Failure> {
     output.settle().map_err(Failure::Failed)
+}
+
+/// An attempt behind a condition that is asked in its own tick.
+#[pin_project]
+pub(crate) struct WhenAtStart<C, T> {
+    condition: Option<C>,
+    attempt: Option<BoxedAttempt<T>>,
+}
+
+impl<C, T> WhenAtStart<C, T> {
+    pub(crate) fn new(condition: C, attempt: BoxedAttempt<T>) -> WhenAtStart<C, T> {
+        WhenAtStart { condition: Some(condition), attempt: Some(attempt) }
+    }
+}
+
+impl<C: FnOnce() -> bool, T> Future for WhenAtStart<C, T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Some(condition) = this.condition.take() {
+            let failure = match catch(condition) {
+                Ok(true) => None,
+                Ok(false) => Some(Failure::Skipped),
+                Err(text) => Some(Failure::Panicked(text)),
+            };
+            if let Some(failure) = failure {
+                return Poll::Ready(match catch(|| drop(this.attempt.take())) {
+                    Ok(()) => Err(failure),
+                    Err(text) => Err(Failure::Panicked(text)),
+                });
+            }
+        }
+        match this.attempt {
+            Some(attempt) => attempt.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
 }
 
 /// A closure on tokio's blocking pool. To the lane it is a future like any other, so it holds a slot, has a

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::attempt::{BoxedAttempt, Failure};
 use crate::catch::{catch, catch_quietly};
 use crate::error::{BoxError, TaskError};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, SkipReason};
 use crate::shared::Shared;
 use crate::table::Id;
 
@@ -22,6 +22,9 @@ pub(crate) trait Governed: Send + Sync {
     fn is_of(&self, shared: &Arc<Shared>) -> bool;
     /// How it ended, where its handle is resolved.
     fn outcome(&self) -> Option<Outcome>;
+    /// Makes the task's span, before its first poll: a root that follows from the span in which the task was
+    /// declared. A child would keep that one open for the whole boot.
+    fn begin_span(&self, governor: &str, name: &str);
     /// Polls the body. Its value is kept back until [`settle`](Governed::settle): by then the core knows.
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome>;
     /// Drops what is left of the body and resolves the handle, unless that has been done.
@@ -38,6 +41,9 @@ pub(crate) struct Cell<T> {
     body: Mutex<Body<T>>,
     result: OnceLock<Result<T, TaskError>>,
     settled: Notify,
+    declared_in: Option<tracing::span::Id>,
+    /// Boxed, and only where somebody collects spans: most cells of a large boot wait without one.
+    span: OnceLock<Box<tracing::Span>>,
 }
 
 enum Body<T> {
@@ -49,13 +55,20 @@ enum Body<T> {
 }
 
 impl<T: Send + Sync + 'static> Cell<T> {
-    pub(crate) fn new(shared: Weak<Shared>, id: Id, body: BoxedAttempt<T>) -> Cell<T> {
+    pub(crate) fn new(
+        shared: Weak<Shared>,
+        id: Id,
+        body: BoxedAttempt<T>,
+        declared_in: Option<tracing::span::Id>,
+    ) -> Cell<T> {
         Cell {
             shared,
             id,
             body: Mutex::new(Body::Here(body)),
             result: OnceLock::new(),
             settled: Notify::new(),
+            declared_in,
+            span: OnceLock::new(),
         }
     }
 
@@ -117,7 +130,17 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         })
     }
 
+    fn begin_span(&self, governor: &str, name: &str) {
+        let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name);
+        if !span.is_disabled() {
+            span.follows_from(self.declared_in.clone());
+            // A task is polled for the first time once.
+            drop(self.span.set(Box::new(span)));
+        }
+    }
+
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let _entered = self.span.get().map(|span| span.enter());
         let mut attempt = match self.swap(Body::Polled) {
             Body::Here(attempt) => attempt,
             other => {
@@ -126,7 +149,8 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             }
         };
         // The attempt catches what its own code does; this net is for what lies between.
-        let polled = catch(|| attempt.as_mut().poll(cx)).unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))));
+        let polled = catch(|| attempt.as_mut().poll(cx))
+            .unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))));
         let (outcome, ended) = match polled {
             Poll::Pending => {
                 if let Some(given_up) = self.put_back(Body::Here(attempt)) {
@@ -136,8 +160,10 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             }
             Poll::Ready(Ok(value)) => (Outcome::Completed, Ok(value)),
             Poll::Ready(Err(Failure::Panicked(text))) => (Outcome::Panicked(text), Err(None)),
+            Poll::Ready(Err(Failure::Skipped)) => (Outcome::Skipped(SkipReason::Condition), Err(None)),
             Poll::Ready(Err(Failure::Failed(error))) => {
-                let text = catch(|| error.to_string()).unwrap_or_else(|_| "an error whose Display panics".to_owned());
+                let text = catch(|| error.to_string())
+                    .unwrap_or_else(|_| "an error whose Display panics".to_owned());
                 (Outcome::Failed(text.into()), Err(Some(error)))
             }
         };

@@ -65,7 +65,10 @@ impl Clock {
 pub(crate) struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "the length of one poll is real time, also under a paused clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the length of one poll is real time, also under a paused clock"
+    )]
     pub(crate) fn start() -> Stopwatch {
         Stopwatch(std::time::Instant::now())
     }

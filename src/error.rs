@@ -113,8 +113,17 @@ impl ConfigError {
     }
 
     pub(crate) fn no_runtime() -> ConfigError {
-        let problem = "runtime: no tokio runtime is running here; call build() inside one, or give `.runtime(handle)`";
+        let problem =
+            "runtime: no tokio runtime is running here; call build() inside one, or give `.runtime(handle)`";
         ConfigError { kind: Kind::NoRuntime, problems: vec![problem.to_owned()] }
+    }
+
+    /// Says where the bad fields came from.
+    pub(crate) fn within(mut self, origin: &str) -> ConfigError {
+        for problem in &mut self.problems {
+            *problem = format!("{origin}: {problem}");
+        }
+        self
     }
 
     /// Joins what several checks found.

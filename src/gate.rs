@@ -14,6 +14,10 @@ pub(crate) struct GateRules {
     pub(crate) timeout: Duration,
     pub(crate) max_in_flight: usize,
     pub(crate) await_ready: bool,
+    /// A future of the application's takes the window's place.
+    pub(crate) interactive: bool,
+    /// How long normal tasks may keep the idle queue from every slot.
+    pub(crate) max_hold: Duration,
 }
 
 /// What opened the gate.
@@ -28,6 +32,8 @@ pub enum OpenedBy {
     Timeout,
     /// [`Governor::open_gate`](crate::Governor::open_gate) was called.
     Hand,
+    /// The future given to [`interactive_when`](crate::Builder::interactive_when) resolved.
+    Interactive,
 }
 
 /// What holds the gate shut, or held it last.
@@ -40,6 +46,8 @@ pub enum HeldBy {
     NotReady,
     /// No idle task has been declared.
     NoIdleTask,
+    /// The future given to [`interactive_when`](crate::Builder::interactive_when) has not resolved.
+    NotInteractive,
     /// The window has begun and nothing disturbed it.
     Window,
     /// A worker's loop did not come round for 50 ms or more.
@@ -89,13 +97,15 @@ pub(crate) struct Gate {
     window: Window,
     first_idle: Option<Stamp>,
     ready: Option<Stamp>,
+    /// Why the future that took the window's place gave no answer, and since when the window counts again.
+    fallback: Option<(Arc<str>, Stamp)>,
     opened: Option<(OpenedBy, Stamp, HeldBy)>,
 }
 
 impl Gate {
     pub(crate) fn new(rules: GateRules) -> Gate {
         let window = Window::new(rules.quiet);
-        Gate { rules, window, first_idle: None, ready: None, opened: None }
+        Gate { rules, window, first_idle: None, ready: None, fallback: None, opened: None }
     }
 
     pub(crate) fn rules(&self) -> &GateRules {
@@ -115,15 +125,47 @@ impl Gate {
         self.ready.get_or_insert(now);
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// The future that takes the window's place has resolved, or has failed for the reason given: then the
+    /// window takes over, from now on. True where the gate opened now.
+    pub(crate) fn interactive(&mut self, failed: Option<Arc<str>>, now: Stamp) -> bool {
+        match failed {
+            Some(why) => {
+                self.fallback = Some((why, now));
+                false
+            }
+            None if self.is_open() => false,
+            None => {
+                self.opened = Some((OpenedBy::Interactive, now, self.held_by(now)));
+                true
+            }
+        }
+    }
+
+    /// Why the window counts although a future was to take its place.
+    pub(crate) fn fallback(&self) -> Option<&str> {
+        self.fallback.as_ref().map(|(why, _)| &**why)
+    }
+
+    fn awaits_interactive(&self) -> bool {
+        self.rules.interactive && self.fallback.is_none()
+    }
+
     /// What disturbs the window is told here.
     pub(crate) fn window_mut(&mut self) -> &mut Window {
         &mut self.window
     }
 
-    pub(crate) fn open_by_hand(&mut self, now: Stamp) {
-        if !self.is_open() {
+    /// True where it opened now.
+    pub(crate) fn open_by_hand(&mut self, now: Stamp) -> bool {
+        let shut = !self.is_open();
+        if shut {
             self.opened = Some((OpenedBy::Hand, now, self.held_by(now)));
         }
+        shut
     }
 
     /// When the timeout opens the gate, whatever happens.
@@ -163,23 +205,30 @@ impl Gate {
     /// The window begins no sooner than the probe, which starts with the first idle task: before that nobody
     /// watched. `ready()` begins it anew.
     fn window_since(&self) -> Option<Stamp> {
-        let first_idle = self.first_idle?;
+        let begun = self.first_idle?.max(self.fallback.as_ref().map_or(self.first_idle?, |(_, at)| *at));
         match self.ready {
-            Some(ready) => Some(ready.max(first_idle)),
-            None => Some(first_idle).filter(|_| !self.rules.await_ready),
+            _ if self.awaits_interactive() => None,
+            Some(ready) => Some(ready.max(begun)),
+            None => Some(begun).filter(|_| !self.rules.await_ready),
         }
     }
 
     fn held_by(&self, now: Stamp) -> HeldBy {
         let Some(since) = self.window_since() else {
-            return if self.first_idle.is_none() { HeldBy::NoIdleTask } else { HeldBy::NotReady };
+            return match self.first_idle {
+                None => HeldBy::NoIdleTask,
+                Some(_) if self.awaits_interactive() => HeldBy::NotInteractive,
+                Some(_) => HeldBy::NotReady,
+            };
         };
         if let View::Busy { held } = self.window.look(since, now) {
             return HeldBy::InFlight { held };
         }
         match self.window.last() {
             Some((at, what)) if *at >= since => match what.clone() {
-                Disturbance::LongTask { length, who } => HeldBy::LongTask { at: at.as_duration(), length, who },
+                Disturbance::LongTask { length, who } => {
+                    HeldBy::LongTask { at: at.as_duration(), length, who }
+                }
                 Disturbance::InFlight { held } => HeldBy::InFlight { held },
             },
             _ => HeldBy::Window,
@@ -205,6 +254,7 @@ impl fmt::Display for OpenedBy {
             OpenedBy::Quiet => "quiet",
             OpenedBy::Timeout => "timeout",
             OpenedBy::Hand => "hand",
+            OpenedBy::Interactive => "interactive_when",
         })
     }
 }
@@ -213,6 +263,7 @@ impl fmt::Display for HeldBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HeldBy::NotReady => f.write_str("ready never given"),
+            HeldBy::NotInteractive => f.write_str("interactive_when has not resolved"),
             HeldBy::NoIdleTask => f.write_str("no idle task declared"),
             HeldBy::Window => f.write_str("the quiet window alone"),
             HeldBy::LongTask { at, length, who } => {
@@ -252,6 +303,8 @@ mod tests {
             timeout: Duration::from_secs(45),
             max_in_flight: 2,
             await_ready,
+            interactive: false,
+            max_hold: Duration::from_secs(5),
         })
     }
 
@@ -274,7 +327,10 @@ mod tests {
         assert!(!gate.check_window(at(44_000)));
         assert!(!gate.check_timeout(at(44_999)));
         assert!(gate.check_timeout(at(45_000)));
-        assert_eq!(gate.state(at(45_000)).to_string(), "opened by timeout at 45.000 s; held last by: ready never given");
+        assert_eq!(
+            gate.state(at(45_000)).to_string(),
+            "opened by timeout at 45.000 s; held last by: ready never given"
+        );
     }
 
     #[test]
@@ -287,7 +343,10 @@ mod tests {
             "shut; held by: a long task of 80 ms by index until 2.000 s; 7.000 s at the earliest"
         );
         gate.window_mut().in_flight_over("GET / (3)".into());
-        assert_eq!(gate.state(at(2_600)).to_string(), "shut; held by: in flight: GET / (3); 45.000 s at the earliest");
+        assert_eq!(
+            gate.state(at(2_600)).to_string(),
+            "shut; held by: in flight: GET / (3); 45.000 s at the earliest"
+        );
     }
 
     #[test]
@@ -297,6 +356,9 @@ mod tests {
         gate.idle_declared(at(4));
         assert!(gate.is_open());
         assert!(!gate.check_timeout(at(90_000)));
-        assert_eq!(gate.state(at(90_000)).to_string(), "opened by hand at 0.003 s; held last by: no idle task declared");
+        assert_eq!(
+            gate.state(at(90_000)).to_string(),
+            "opened by hand at 0.003 s; held last by: no idle task declared"
+        );
     }
 }

@@ -12,18 +12,23 @@ use tokio::time::timeout_at;
 
 use crate::cell::Cell;
 use crate::error::ConfigError;
-use crate::gate::{GateRules, GateState};
+use crate::event::Events;
+use crate::gate::GateRules;
 use crate::handle::TaskHandle;
 use crate::monkey::Monkey;
 use crate::outcome::CancelReason;
 use crate::plan;
 use crate::profile::Profile;
+use crate::quiet::Quiet;
 use crate::quiet::in_flight::InFlightGuard;
 use crate::report::Report;
 use crate::run::Run;
 use crate::scheduler::Core;
 use crate::shared::Shared;
-use crate::task::Task;
+use crate::signals::Signals;
+use crate::snapshot::Snapshot;
+use crate::task::{Task, TaskOutput};
+use crate::task_list::TaskList;
 
 /// Governs startup tasks. Cheap to clone; all clones are one governor.
 ///
@@ -35,7 +40,7 @@ pub struct Governor {
 }
 
 /// Collects what a governor is to be; [`build`](Builder::build) checks everything at once.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
     name: Cow<'static, str>,
@@ -44,6 +49,15 @@ pub struct Builder {
     monkey: Option<Monkey>,
     seed: Option<u64>,
     runtime: Option<Handle>,
+    signals: Signals,
+    overrides: Vec<Override>,
+}
+
+/// A profile's text from outside, and where it came from.
+#[derive(Debug)]
+struct Override {
+    origin: String,
+    text: Result<String, ConfigError>,
 }
 
 /// How many queued tasks a shutdown cancels before it lets go of the lock and of the tick.
@@ -60,10 +74,14 @@ impl Governor {
                 timeout: Duration::from_secs(45),
                 max_in_flight: 2,
                 await_ready: false,
+                interactive: false,
+                max_hold: Duration::from_secs(5),
             },
             monkey: None,
             seed: None,
             runtime: None,
+            signals: Signals::default(),
+            overrides: Vec::new(),
         }
     }
 
@@ -74,8 +92,31 @@ impl Governor {
     /// runtime is gone, the handle resolves as cancelled.
     pub fn govern<T: Send + Sync + 'static>(&self, mut task: Task<T>) -> TaskHandle<T> {
         let spec = plan::spec(&mut task, &self.shared);
-        let cell = self.shared.declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, task.body));
+        let declared_in = tracing::Span::current().id();
+        let cell = self
+            .shared
+            .declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, task.body, declared_in));
         TaskHandle::new(cell)
+    }
+
+    /// Takes several tasks in, in their order: an array or `Vec` of tasks of one type, or a tuple of up to
+    /// twelve tasks of any types. Gives their handles in the same shape.
+    ///
+    /// ```
+    /// # use afterboot::{Governor, Task};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let governor = Governor::builder().build()?;
+    /// let (answer, greeting) = governor.govern_all((
+    ///     Task::value("answer", || async { 42 }),
+    ///     Task::value("greeting", || async { "hello" }),
+    /// ));
+    /// assert_eq!((*answer.await?, *greeting.await?), (42, "hello"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn govern_all<L: TaskList>(&self, tasks: L) -> L::Handles {
+        tasks.declare(self)
     }
 
     /// Says that the application's own boot is over: the quiet window begins, or begins anew. Only the first
@@ -89,20 +130,33 @@ impl Governor {
         self.shared.apply(|core, now, actions| core.open_gate(now, actions));
     }
 
-    /// How the gate of the idle queue stands, and why.
-    pub fn gate(&self) -> GateState {
-        self.shared.apply(|core, now, _| core.gate().state(now))
+    /// How the governor stands now: what is queued and running, how the gate stands and why. For a readiness
+    /// endpoint; it walks through the records while a task has not ended.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(&self.shared)
+    }
+
+    /// What happens from now on, as a bounded stream that says when it could not keep up.
+    pub fn events(&self) -> Events {
+        Events::listen(&self.shared)
+    }
+
+    /// Records whether something that the application itself counts went well, such as a login: what a late
+    /// task may harm. It stands in the report; the last 1,000 are kept.
+    pub fn outcome(&self, name: impl Into<Cow<'static, str>>, ok: bool) {
+        let name = name.into();
+        self.shared.apply(|core, now, _| core.application_outcome(name, ok, now));
+    }
+
+    /// The quiet window, for an application that knows more than the probe can see, and for its tests.
+    pub fn quiet(&self) -> Quiet {
+        Quiet::new(Arc::clone(&self.shared))
     }
 
     /// Counts a request as in flight until the guard is dropped. While more than `max_in_flight` are held the
     /// application is not quiet. A guard taken inside a governed task counts nothing.
     pub fn in_flight(&self, name: impl Into<Cow<'static, str>>) -> InFlightGuard {
         InFlightGuard::enter(&self.shared, name.into())
-    }
-
-    /// How many in-flight guards are held now.
-    pub fn in_flight_now(&self) -> usize {
-        self.shared.in_flight.total()
     }
 
     /// Ends the scope of the report: it speaks of the tasks declared until now, and of those that they declare
@@ -186,6 +240,44 @@ impl Builder {
         self
     }
 
+    /// Reads one environment variable in the text form of [`Profile`] and sets what it names, over what
+    /// [`profile`](Builder::profile) gave. An unset or empty variable sets nothing; a bad one makes
+    /// [`build`](Builder::build) fail, with the variable's name, the key, the value and what is allowed.
+    ///
+    /// `AFTERBOOT='concurrency=1,pulse=0,monkey="search index"' my-service`
+    pub fn overrides_from_env(mut self, variable: &str) -> Builder {
+        let text = match std::env::var(variable) {
+            Ok(text) => Ok(text),
+            Err(std::env::VarError::NotPresent) => return self,
+            Err(std::env::VarError::NotUnicode(value)) => Err(ConfigError::value(format!(
+                "{variable}: {}; allowed: valid Unicode",
+                value.to_string_lossy()
+            ))),
+        };
+        self.overrides.push(Override { origin: variable.to_owned(), text });
+        self
+    }
+
+    /// [`Governor::ready`] is said when this future resolves. It is spawned with the first task. If it panics,
+    /// ready is not given, and the timeout opens the gate. Implies [`await_ready`](Builder::await_ready).
+    pub fn ready_when(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Builder {
+        self.signals.ready = Some(Box::pin(ready));
+        self.await_ready()
+    }
+
+    /// The gate opens when this future resolves, in the place of the quiet window. It is spawned with the first
+    /// task. If it fails, panics or is dropped, the quiet window takes over and the report says so; the timeout
+    /// bounds both.
+    pub fn interactive_when<F>(mut self, interactive: F) -> Builder
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<Value = ()>,
+    {
+        self.signals.interactive = Some(Box::pin(async move { interactive.await.settle() }));
+        self.gate.interactive = true;
+        self
+    }
+
     /// The quiet window begins only at [`Governor::ready`]. Without it, it begins at the first idle task, and
     /// `ready` begins it anew.
     pub fn await_ready(mut self) -> Builder {
@@ -215,6 +307,13 @@ impl Builder {
         self
     }
 
+    /// How long normal tasks may keep the idle queue from every slot once the gate is open. Then the governor
+    /// demands the first idle task itself, one at a time, and the report says so. Default 5 s.
+    pub fn max_hold(mut self, hold: Duration) -> Builder {
+        self.gate.max_hold = hold;
+        self
+    }
+
     /// Makes the governor. Nothing is spawned before the first task.
     ///
     /// # Errors
@@ -225,25 +324,25 @@ impl Builder {
     /// Not here; but on a runtime without timers the first wait panics inside tokio, in tokio's own words
     /// ("enable_time").
     pub fn build(self) -> Result<Governor, ConfigError> {
-        let Builder { name, mut profile, gate, monkey, seed, runtime } = self;
+        let Builder { name, mut profile, gate, monkey, seed, runtime, signals, overrides } = self;
         if monkey.is_some() {
             profile.monkey = monkey;
         }
-        let runtime = match runtime {
-            Some(runtime) => Ok(runtime),
-            None => Handle::try_current().map_err(|_| ConfigError::no_runtime()),
-        };
-        let checked = plan::check(&name, &profile, &gate);
-        let runtime = match (runtime, checked) {
-            (Ok(runtime), Ok(())) => runtime,
-            (runtime, checked) => {
-                return Err(ConfigError::all(runtime.err().into_iter().chain(checked.err()))
-                    .expect_err("one of the two is an error"));
-            }
-        };
+        let mut problems = Vec::new();
+        for Override { origin, text } in overrides {
+            let set = text.and_then(|text| profile.set(&text).map_err(|error| error.within(&origin)));
+            problems.extend(set.err());
+        }
+        problems.extend(plan::check(&name, &profile, &gate).err());
+        let runtime = runtime.map_or_else(Handle::try_current, Ok);
+        if runtime.is_err() {
+            problems.push(ConfigError::no_runtime());
+        }
+        ConfigError::all(problems)?;
+        let Ok(runtime) = runtime else { return Err(ConfigError::no_runtime()) };
         let seed = seed.unwrap_or_else(random_seed);
         let core = Core::new(profile, gate, seed);
-        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core)) })
+        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals)) })
     }
 }
 

@@ -4,6 +4,7 @@
 //! loop pass, and polls one task. So I/O and timers are served between any two governed polls, and at most one
 //! worker is ever busy with them, whatever the concurrency.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub(crate) async fn run(mut guard: Guard) {
     let mut lane = Lane {
         shared: Arc::clone(&guard.shared),
         start_first: true,
+        measures: true,
         actions: Actions::default(),
         effects: Effects::default(),
     };
@@ -71,6 +73,8 @@ struct Lane {
     shared: Arc<Shared>,
     /// A start and a woken task alternate, so that neither a chatty task nor a long queue starves the other.
     start_first: bool,
+    /// Whether the next turn's own time is measured.
+    measures: bool,
     actions: Actions,
     effects: Effects,
 }
@@ -80,6 +84,8 @@ struct Turn {
     id: Id,
     cell: Arc<dyn Governed>,
     waker: Waker,
+    /// The task's name where this is its first poll.
+    first: Option<Cow<'static, str>>,
 }
 
 impl Lane {
@@ -116,7 +122,7 @@ impl Lane {
             let mut state = shared.lock();
             let now = shared.clock.now();
             state.core.advance(now, &mut self.actions);
-            state.carry(&shared.ready, &mut self.actions, &mut self.effects);
+            state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
             (now, state.work(now, &shared.ready))
         };
         shared.perform(&mut self.effects);
@@ -125,10 +131,15 @@ impl Lane {
 
     /// One governed poll, or none where what there was to do has gone meanwhile.
     fn turn(&mut self) {
-        let Some(Turn { id, cell, waker }) = self.pick() else { return };
+        let measured = self.measures.then(Stopwatch::start);
+        let Some(Turn { id, cell, waker, first }) = self.pick() else { return };
+        self.shared.perform(&mut self.effects);
         let began = Stopwatch::start();
         let polled = {
             let _here = context::enter(Arc::as_ptr(&self.shared), id, began);
+            if let Some(name) = &first {
+                cell.begin_span(&self.shared.name, name);
+            }
             cell.poll(&mut Context::from_waker(&waker))
         };
         let took = began.elapsed();
@@ -140,7 +151,8 @@ impl Lane {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
             let fate = state.core.poll_ended(id, took, outcome, now, &mut self.actions);
-            state.carry(&self.shared.ready, &mut self.actions, &mut self.effects);
+            state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
+            self.measures = state.core.cost().measures_next();
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
             let name = (fate != Fate::Keep).then(|| {
                 state.leave(id);
@@ -151,12 +163,15 @@ impl Lane {
         match fate {
             Fate::Keep => {}
             Fate::Resolve(outcome) => {
-                self.shared.settle(cell, Resolve { id, outcome, still_running: false }, name);
+                self.shared.settle(cell, Resolve { id, name, outcome, still_running: false });
             }
             // The handle has its outcome; what came too late is dropped.
             Fate::Release => cell.settle(Outcome::Abandoned, name),
         }
         self.shared.perform(&mut self.effects);
+        if let Some(turn) = measured {
+            self.shared.lock().core.turn_took(turn.elapsed().saturating_sub(took));
+        }
     }
 
     /// Demanded tasks first; then a start and a woken task in turn.
@@ -164,38 +179,27 @@ impl Lane {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
         let start_first = self.start_first;
-        let start = match state.core.start_demanded(now) {
-            Some(id) => Some(id),
-            None if start_first => state.core.start_ordinary(now),
-            None => None,
-        };
+        let mut start = state.core.start_demanded(now);
+        if start.is_none() && start_first {
+            start = state.core.start_ordinary(now);
+        }
+        let mut woken = None;
+        if start.is_none() {
+            woken = std::iter::from_fn(|| self.shared.ready.pop())
+                .find_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)));
+        }
+        if start.is_none() && woken.is_none() && !start_first {
+            start = state.core.start_ordinary(now);
+        }
+        self.start_first = start.is_none();
         let (id, slot) = match start {
-            Some(id) => {
-                self.start_first = false;
-                (id, state.take_slot(id, &self.shared.ready))
-            }
-            None => {
-                let woken = std::iter::from_fn(|| self.shared.ready.pop())
-                    .find_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)));
-                match woken {
-                    Some(woken) => {
-                        self.start_first = true;
-                        woken
-                    }
-                    None => {
-                        self.start_first = true;
-                        if start_first {
-                            return None;
-                        }
-                        let id = state.core.start_ordinary(now)?;
-                        self.start_first = false;
-                        (id, state.take_slot(id, &self.shared.ready))
-                    }
-                }
-            }
+            Some(id) => (id, state.take_slot(id, &self.shared.ready)),
+            None => woken?,
         };
         state.core.poll_begins(id, now);
+        state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
         let waker = state.slots.get(slot)?.1.clone();
-        Some(Turn { id, cell: state.cell(id)?, waker })
+        let first = start.map(|id| state.name(id));
+        Some(Turn { id, cell: state.cell(id)?, waker, first })
     }
 }

@@ -78,8 +78,10 @@ impl fmt::Display for Monkey {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Delivery {
-    /// No task was left to pick: all had started, or the one that was asked for had.
+    /// No task was left to pick: all had started or were excluded, or the one that was asked for had started.
     AlreadyStarted,
+    /// The task that was asked for is declared with [`Task::never_delay`](crate::Task::never_delay).
+    Excluded,
     /// No task of that name or number was declared.
     Unknown,
     /// The victim is picked; its turn has not come.
@@ -98,6 +100,7 @@ impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Delivery::AlreadyStarted => "not delivered: had already started",
+            Delivery::Excluded => "not delivered: declared never_delay",
             Delivery::Unknown => "not delivered: no such task",
             Delivery::Pending => "its turn has not come",
             Delivery::Delaying => "still delayed",
@@ -124,6 +127,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) number: u64,
     pub(crate) name: &'a str,
     pub(crate) started: bool,
+    pub(crate) excluded: bool,
 }
 
 impl Mischief {
@@ -135,7 +139,8 @@ impl Mischief {
     pub(crate) fn pick(&mut self, candidates: &[Candidate<'_>]) {
         let wanted = match &self.monkey.choice {
             Choice::Random => {
-                let free: Vec<&Candidate<'_>> = candidates.iter().filter(|c| !c.started).collect();
+                let free: Vec<&Candidate<'_>> =
+                    candidates.iter().filter(|c| !c.started && !c.excluded).collect();
                 if free.is_empty() {
                     self.delivery = Delivery::AlreadyStarted;
                     return;
@@ -147,6 +152,10 @@ impl Mischief {
         };
         match wanted {
             None => self.delivery = Delivery::Unknown,
+            Some(candidate) if candidate.excluded => {
+                self.victim = Some(candidate.id);
+                self.delivery = Delivery::Excluded;
+            }
             Some(candidate) if candidate.started => {
                 self.victim = Some(candidate.id);
                 self.delivery = Delivery::AlreadyStarted;
@@ -169,7 +178,13 @@ mod tests {
         let names: Vec<String> = (0..started.len()).map(|n| format!("task {n}")).collect();
         let candidates: Vec<Candidate<'_>> = (0..)
             .zip(names.iter().zip(started))
-            .map(|(n, (name, &started))| Candidate { id: Id::new(n, 0), number: u64::from(n), name, started })
+            .map(|(n, (name, &started))| Candidate {
+                id: Id::new(n, 0),
+                number: u64::from(n),
+                name,
+                started,
+                excluded: false,
+            })
             .collect();
         let mut mischief = Mischief::new(monkey, seed);
         mischief.pick(&candidates);

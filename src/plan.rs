@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::context;
 use crate::error::ConfigError;
 use crate::gate::GateRules;
 use crate::profile::Profile;
+use crate::queue::Queue;
 use crate::shared::Shared;
-use crate::table::Spec;
+use crate::table::{After, Spec};
 use crate::task::Task;
-use crate::{context, outcome::Outcome, table::Id};
 
 /// The longest time a gate may stay shut. There is no "never": an idle task that waits for a quiet moment which
 /// does not come must run all the same.
@@ -39,19 +40,25 @@ pub(crate) fn check(name: &str, profile: &Profile, gate: &GateRules) -> Result<(
 /// What the core needs to know of a declaration. A wrong one is not refused: its handle says what is wrong, so
 /// that `govern` never fails and never panics.
 pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
-    let foreign = task.after.iter().any(|predecessor| !predecessor.is_of(shared));
+    let foreign = task.after.iter().any(|(predecessor, _)| !predecessor.is_of(shared));
     let invalid = if foreign {
         Some("after: a handle of another governor; allowed: handles that this governor gave")
     } else if task.timeout.is_some_and(|limit| limit.is_zero()) {
         Some("timeout: 0; allowed: more than 0")
+    } else if task.no_later_than.is_some() && task.queue == Queue::Normal {
+        Some("no_later_than: given for a normal task; allowed: for idle tasks")
     } else {
         None
     };
-    let after: Vec<(Id, Option<Outcome>)> = task
+    let after: Vec<After> = task
         .after
         .drain(..)
         .filter(|_| !foreign)
-        .map(|predecessor| (predecessor.id(), predecessor.outcome()))
+        .map(|(predecessor, settled_will_do)| After {
+            id: predecessor.id(),
+            outcome: predecessor.outcome(),
+            settled_will_do,
+        })
         .collect();
     Spec {
         name: std::mem::take(&mut task.name),
@@ -59,6 +66,8 @@ pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
         condition: task.condition,
         blocking: task.blocking,
         timeout: task.timeout,
+        no_later_than: task.no_later_than,
+        never_delay: task.never_delay,
         after,
         declared_in: context::task_of(Arc::as_ptr(shared)),
         invalid: invalid.map(Into::into),

@@ -107,9 +107,9 @@ impl Profile {
     }
 
     fn set_pair(&mut self, pair: &str, monkey_delay: &mut Option<Duration>) -> Result<(), String> {
-        let (key, value) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("{pair}: no `=`; allowed: pairs of the form key=value, with commas between"))?;
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            format!("{pair}: no `=`; allowed: pairs of the form key=value, with commas between")
+        })?;
         let (key, value) = (key.trim(), value.trim());
         match key {
             "concurrency" => {
@@ -171,7 +171,11 @@ fn pairs(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn duration(key: &str, value: &str) -> Result<Duration, String> {
-    let bad = || format!("{key}: {value}; allowed: a time such as 20, 20ms, 1.5s or 250us (a bare number is milliseconds)");
+    let bad = || {
+        format!(
+            "{key}: {value}; allowed: a time such as 20, 20ms, 1.5s or 250us (a bare number is milliseconds)"
+        )
+    };
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let unit = match &value[digits.len()..] {
         "" | "ms" => 1e-3,
@@ -185,7 +189,11 @@ fn duration(key: &str, value: &str) -> Result<Duration, String> {
 }
 
 fn monkey(value: &str) -> Result<Monkey, String> {
-    let bad = || format!("monkey: {value}; allowed: random, #N (the N-th declared task, from 0) or a task's name in quotes");
+    let bad = || {
+        format!(
+            "monkey: {value}; allowed: random, #N (the N-th declared task, from 0) or a task's name in quotes"
+        )
+    };
     let delay = Monkey::DEFAULT_DELAY;
     if value == "random" {
         return Ok(Monkey::random(delay));
@@ -231,7 +239,14 @@ mod tests {
             .parse::<Profile>()
             .unwrap_err();
         let text = error.to_string();
-        for part in ["concurrency: 1025; allowed: 1 to 1024", "delay: -1;", "pulse: 1h;", "colour: no such key;", "monkey: #x;", "alone: no `=`"] {
+        for part in [
+            "concurrency: 1025; allowed: 1 to 1024",
+            "delay: -1;",
+            "pulse: 1h;",
+            "colour: no such key;",
+            "monkey: #x;",
+            "alone: no `=`",
+        ] {
             assert!(text.contains(part), "{part:?} is missing in {text}");
         }
         assert_eq!(error.problems().len(), 6);

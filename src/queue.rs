@@ -16,16 +16,18 @@ pub enum Queue {
     Idle,
 }
 
-/// A task's place in its queue: first declared, first out, whenever it became able to start.
+/// A task's place in its queue: those past their own deadline first, then first declared, first out, whenever
+/// it became able to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket {
+    patient: bool,
     number: u64,
     id: Id,
 }
 
 impl Ticket {
-    pub(crate) fn new(number: u64, id: Id) -> Ticket {
-        Ticket { number, id }
+    pub(crate) fn new(head: bool, number: u64, id: Id) -> Ticket {
+        Ticket { patient: !head, number, id }
     }
 }
 
@@ -40,6 +42,14 @@ impl Line {
 
     pub(crate) fn first(&self) -> Option<Id> {
         self.0.first().map(|ticket| ticket.id)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn remove(&mut self, ticket: Ticket) -> bool {

@@ -2,5 +2,8 @@
 
 pub(crate) mod in_flight;
 pub(crate) mod probe;
+mod record;
 pub(crate) mod stalls;
 pub(crate) mod window;
+
+pub use record::Quiet;

@@ -4,6 +4,8 @@
 mod json;
 mod table;
 
+pub(crate) use table::fit;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +50,19 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// How many tasks were declared after `report()` by nobody in scope.
     pub late: u64,
+    /// Those of them that have not ended, and the last 1,000 that have, in order of declaration.
+    pub late_tasks: Vec<TaskReport>,
+    /// How many tasks ended and are not listed. Where `report()` is never called, only the last 10,000 that
+    /// ended are kept.
+    pub forgotten: u64,
+    /// Why the quiet window decided although `interactive_when` was given.
+    pub interactive_failed: Option<String>,
+    /// What the application itself counted; see [`Governor::outcome`](crate::Governor::outcome).
+    pub outcomes: Vec<ApplicationOutcome>,
+    /// How many of the application's outcomes are not listed: only the last 1,000 are.
+    pub outcomes_forgotten: u64,
+    /// What afterboot itself has spent.
+    pub cost: Cost,
     /// Stretches of 50 ms or more in which a worker's loop did not come round, while the probe watched.
     pub long_tasks: Vec<LongTask>,
     /// Long tasks that are not listed: only the last 1,000 are.
@@ -69,8 +84,13 @@ pub struct TaskReport {
     pub queue: Queue,
     /// Whether it ran on the blocking pool.
     pub blocking: bool,
+    /// Whether it was moved into the normal queue: somebody more urgent comes after it, or its own
+    /// `no_later_than` passed.
+    pub drawn: bool,
     /// Whether somebody demanded it before it had started.
     pub demanded: bool,
+    /// Whether the governor itself demanded it, because normal tasks had left it no slot for `max_hold`.
+    pub held_too_long: bool,
     /// When it was declared.
     pub declared: Duration,
     /// When nothing but its queue held it any more: its predecessors had completed.
@@ -89,6 +109,33 @@ pub struct TaskReport {
     pub longest_poll: Duration,
     /// How often its code was begun.
     pub attempts: u32,
+}
+
+/// What afterboot itself has spent in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Cost {
+    /// Governed polls, each with a tick to itself.
+    pub polls: u64,
+    /// Looks of the probe.
+    pub looks: u64,
+    /// Real time that the lane's own work took, the polls of the tasks left out: measured in one turn of 64 and
+    /// scaled up.
+    pub lane_time: Duration,
+}
+
+/// Something that the application itself counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct ApplicationOutcome {
+    /// What it is called.
+    pub name: String,
+    /// Whether it went well.
+    pub ok: bool,
+    /// When it was told.
+    pub at: Duration,
 }
 
 /// What the monkey did.
@@ -145,10 +192,15 @@ impl Report {
     }
 
     pub(crate) fn of_core(core: &Core, governor: &str, now: Stamp) -> Report {
-        let mut records: Vec<(Id, &Record)> = core.table().iter().filter(|(_, record)| record.in_scope).collect();
+        let mut records: Vec<(Id, &Record)> = core.table().iter().collect();
         records.sort_by_key(|(_, record)| record.number);
         let mut shown = Shown::default();
-        let tasks = records.iter().map(|(id, record)| shown.report(*id, record)).collect();
+        let mut tasks = Vec::with_capacity(records.len());
+        let mut late_tasks = Vec::new();
+        for (id, record) in records {
+            let list = if record.in_scope { &mut tasks } else { &mut late_tasks };
+            list.push(shown.report(id, record));
+        }
         let monkey = core.mischief().map(|mischief| MonkeyReport {
             asked: mischief.monkey.to_string(),
             victim: mischief.victim.and_then(|id| shown.names.get(&id).cloned()),
@@ -164,12 +216,33 @@ impl Report {
             monkey,
             gate: core.gate().state(now),
             taken: now.as_duration(),
-            last_start: core.scope().last_start().map(Stamp::as_duration),
-            last_finish: core.scope().last_finish().map(Stamp::as_duration),
+            last_start: tasks.iter().filter_map(|task: &TaskReport| task.started).max(),
+            last_finish: tasks
+                .iter()
+                .filter(|task| task.started.is_some())
+                .filter_map(|task| task.finished)
+                .max(),
             tasks,
             late: core.scope().late(),
+            late_tasks,
+            forgotten: core.scope().forgotten(),
+            interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
+            outcomes: core
+                .application_outcomes()
+                .map(|(name, ok, at)| ApplicationOutcome {
+                    name: name.to_string(),
+                    ok: *ok,
+                    at: at.as_duration(),
+                })
+                .collect(),
             blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
             long_tasks,
+            outcomes_forgotten: core.application_outcomes_forgotten(),
+            cost: Cost {
+                polls: core.cost().polls,
+                looks: core.cost().looks,
+                lane_time: core.cost().lane_time(),
+            },
             long_tasks_forgotten: core.stalls().forgotten(),
         }
     }
@@ -194,7 +267,9 @@ impl Shown {
             number: record.number,
             queue: record.queue,
             blocking: record.blocking,
+            drawn: record.line != record.queue || record.head,
             demanded: record.demanded,
+            held_too_long: record.held_too_long,
             declared: record.declared.as_duration(),
             queued: record.queued.map(Stamp::as_duration),
             started: record.started.map(Stamp::as_duration),

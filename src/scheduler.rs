@@ -7,10 +7,13 @@
 mod declare;
 mod demand;
 mod end;
+mod notes;
+mod quiet;
 mod scope;
+mod starve;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -22,7 +25,10 @@ use crate::queue::{Line, Queue};
 use crate::quiet::stalls::Stalls;
 use crate::table::{Id, Status, Table};
 
+pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
+
+use notes::Cost;
 
 /// What the shell has to do once it has let go of the lock.
 #[derive(Debug, Default)]
@@ -43,6 +49,7 @@ pub(crate) struct Actions {
 #[derive(Debug)]
 pub(crate) struct Resolve {
     pub(crate) id: Id,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) outcome: Outcome,
     /// The body still runs and cannot be dropped: it blocks, or it is inside a poll.
     pub(crate) still_running: bool,
@@ -85,6 +92,8 @@ enum Timer {
     Timeout,
     /// The end of the monkey's delay.
     Monkey,
+    /// An idle task's own deadline for its start.
+    NoLaterThan,
 }
 
 /// The governed poll that is running now.
@@ -116,15 +125,29 @@ pub(crate) struct Core {
     unended: usize,
     /// Idle tasks that have not started.
     idle_unstarted: usize,
+    /// Idle tasks that hold a slot.
+    idle_running: usize,
+    /// Since when the idle queue has been kept from every slot by normal tasks.
+    starving: Option<Stamp>,
+    max_hold: Duration,
     /// No ordinary start before this moment: the delay, then the pulse.
     next_start: Option<Stamp>,
     polling: Option<Polling>,
+    /// What happened, for those who listen; empty where nobody does.
+    notes: Vec<Note>,
+    listening: bool,
     scope: scope::Scope,
+    /// What the application itself counts: name, whether it went well, when.
+    outcomes: VecDeque<(Cow<'static, str>, bool, Stamp)>,
+    outcomes_forgotten: u64,
+    /// What the governor itself has spent.
+    cost: Cost,
     seed: u64,
 }
 
 impl Core {
     pub(crate) fn new(profile: Profile, gate: GateRules, seed: u64) -> Core {
+        let max_hold = gate.max_hold;
         let mischief = profile.monkey.clone().map(|monkey| Mischief::new(monkey, seed));
         Core {
             profile,
@@ -141,9 +164,17 @@ impl Core {
             overdue: 0,
             unended: 0,
             idle_unstarted: 0,
+            idle_running: 0,
+            starving: None,
+            max_hold,
             next_start: None,
             polling: None,
+            notes: Vec::new(),
+            listening: false,
             scope: scope::Scope::default(),
+            outcomes: VecDeque::new(),
+            outcomes_forgotten: 0,
+            cost: Cost::default(),
             seed,
         }
     }
@@ -158,11 +189,14 @@ impl Core {
             match timer {
                 Timer::Timeout => self.timeout_passed(id, now, actions),
                 Timer::Monkey => self.delay_over(id),
+                Timer::NoLaterThan => self.no_later(id),
             }
         }
-        if self.idle_unstarted > 0 {
-            self.gate.check_timeout(now);
+        if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
+            self.note(Note::GateOpened);
         }
+        self.watch_for_starving(now);
+        self.feed_the_starving(now);
     }
 
     /// When there is something to do; call [`advance`](Core::advance) before.
@@ -173,13 +207,15 @@ impl Core {
         if !self.demanded.is_empty() {
             return Work::Now;
         }
-        let start = self.next_ordinary().and(self.next_start).filter(|_| self.running < self.profile.concurrency);
+        let start =
+            self.next_ordinary().and(self.next_start).filter(|_| self.running < self.profile.concurrency);
         if start.is_some_and(|at| at <= now) {
             return Work::Now;
         }
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
-        match [start, timer, timeout].into_iter().flatten().min() {
+        let fed = self.starving.map(|since| since.after(self.max_hold));
+        match [start, timer, timeout, fed].into_iter().flatten().min() {
             Some(at) => Work::At(at),
             None => Work::Event,
         }
@@ -222,18 +258,25 @@ impl Core {
         debug_assert!(!record.status.has_started(), "a task starts once");
         record.status = Status::Running;
         record.started = Some(now);
-        if record.queue == Queue::Idle {
-            self.idle_unstarted -= 1;
+        let idle = record.line == Queue::Idle;
+        if let Some(ties) = &mut record.ties {
+            if let Some(at) = ties.no_later.take() {
+                self.timers.remove(&(at, id, Timer::NoLaterThan));
+            }
+            if let Some(timeout) = ties.timeout {
+                let deadline = now.after(timeout);
+                ties.deadline = Some(deadline);
+                self.timers.insert((deadline, id, Timer::Timeout));
+            }
         }
-        if let Some(ties) = &mut record.ties
-            && let Some(timeout) = ties.timeout
-        {
-            let deadline = now.after(timeout);
-            ties.deadline = Some(deadline);
-            self.timers.insert((deadline, id, Timer::Timeout));
-        }
+        self.scope.started(record);
         self.running += 1;
-        self.scope.started(record, now);
+        if idle {
+            self.idle_unstarted -= 1;
+            self.idle_running += 1;
+        }
+        self.note(Note::Started(id));
+        self.watch_for_starving(now);
     }
 
     /// The lane polls this task from now on.
@@ -250,6 +293,7 @@ impl Core {
         now: Stamp,
         actions: &mut Actions,
     ) -> Fate {
+        self.cost.polls += 1;
         let began = self.polling.take().map_or(now, |polling| polling.since);
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
@@ -258,43 +302,14 @@ impl Core {
         if record.polls == 1 {
             self.next_start = Some(now.after(pulse));
         }
-        self.stalls.governed_poll(began, now, record.queue, || record.name.as_ref().into());
+        if matches!(outcome, Some(Outcome::Skipped(_))) {
+            // Its condition, asked in its tick, was false: none of its own code has run.
+            record.started = None;
+            record.polls = 0;
+            record.longest_poll = Duration::ZERO;
+        }
+        self.stalls.governed_poll(began, now, record.line, || record.name.as_ref().into());
         self.after_poll(id, outcome, now, actions)
-    }
-
-    /// Who is polled now, for attribution.
-    fn in_progress(&self) -> Option<(Stamp, Queue, Arc<str>)> {
-        let polling = self.polling?;
-        let record = self.table.get(polling.id)?;
-        Some((polling.since, record.queue, record.name.as_ref().into()))
-    }
-
-    /// The probe saw a loop that did not come round from `start` until now.
-    pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
-        let sighting = self.stalls.saw(start, now, worker, self.in_progress());
-        if !sighting.by_idle_task {
-            self.gate.window_mut().long_task(now, sighting.length, sighting.who);
-        }
-    }
-
-    /// The probe has told all it saw until now. False where it is not needed any more.
-    pub(crate) fn beat(&mut self, now: Stamp, actions: &mut Actions) -> bool {
-        if self.gate.check_window(now) {
-            actions.lane = true;
-        }
-        self.wants_probe()
-    }
-
-    pub(crate) fn wants_probe(&self) -> bool {
-        !self.gate.is_open() && self.idle_unstarted > 0
-    }
-
-    /// Over the in-flight limit: which guards are held. `None`: back at or under it.
-    pub(crate) fn in_flight(&mut self, over: Option<Arc<str>>, now: Stamp) {
-        match over {
-            Some(held) => self.gate.window_mut().in_flight_over(held),
-            None => self.gate.window_mut().in_flight_back(now),
-        }
     }
 
     /// Whether a task has not ended.
@@ -302,13 +317,13 @@ impl Core {
         self.unended > 0
     }
 
-    pub(crate) fn ready(&mut self, now: Stamp) {
-        self.gate.ready(now);
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase != Phase::Open
     }
 
-    pub(crate) fn open_gate(&mut self, now: Stamp, actions: &mut Actions) {
-        self.gate.open_by_hand(now);
-        actions.lane = true;
+    /// How many tasks stand in the normal and in the idle queue.
+    pub(crate) fn queued(&self) -> (usize, usize) {
+        (self.normal.len(), self.idle.len())
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -327,6 +342,7 @@ impl Core {
         mischief.delivery = Delivery::Delaying;
         self.timers.insert((now.after(mischief.monkey.delay), id, Timer::Monkey));
         self.table.live(id).status = Status::Delayed;
+        self.note(Note::Delayed(id));
         true
     }
 
@@ -342,7 +358,7 @@ impl Core {
         let record = self.table.live(id);
         record.status = Status::Queued;
         let ticket = record.ticket(id);
-        match record.queue {
+        match record.line {
             Queue::Normal => self.normal.push(ticket),
             Queue::Idle => self.idle.push(ticket),
         }
@@ -351,7 +367,7 @@ impl Core {
     fn leave_line(&mut self, id: Id) {
         let record = self.table.live(id);
         let ticket = record.ticket(id);
-        let left = match record.queue {
+        let left = match record.line {
             Queue::Normal => self.normal.remove(ticket),
             Queue::Idle => self.idle.remove(ticket),
         };

@@ -9,12 +9,14 @@ use tokio::sync::Notify;
 use crate::catch::catch_quietly;
 use crate::cell::Governed;
 use crate::clock::{Clock, Stamp};
+use crate::event::{Ring, event};
 use crate::lane;
 use crate::outcome::Outcome;
 use crate::quiet::in_flight::InFlight;
 use crate::quiet::probe;
 use crate::ready::{Ready, Slots};
 use crate::scheduler::{Actions, Core, Resolve, Work};
+use crate::signals::Signals;
 use crate::table::{Id, Spec};
 
 /// What governor, handles, lane and probe share.
@@ -26,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) in_flight: Arc<InFlight>,
     /// Woken when the run may have come to where somebody waits for it.
     pub(crate) run_changed: Notify,
+    /// Woken when something was written into the ring of events.
+    pub(crate) events_changed: Notify,
     state: Mutex<State>,
 }
 
@@ -33,6 +37,8 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) core: Core,
     pub(crate) slots: Slots,
+    pub(crate) events: Ring,
+    signals: Signals,
     entries: Vec<Option<Entry>>,
     lane: bool,
     probe: bool,
@@ -47,15 +53,17 @@ struct Entry {
 /// What is left to do once the lock is released.
 #[derive(Default)]
 pub(crate) struct Effects {
-    settle: Vec<(Arc<dyn Governed>, Resolve, Cow<'static, str>)>,
+    settle: Vec<(Arc<dyn Governed>, Resolve)>,
     start_lane: bool,
     kick_lane: bool,
     start_probe: bool,
     announce: bool,
+    tell: bool,
+    signals: Signals,
 }
 
 impl Shared {
-    pub(crate) fn new(name: Cow<'static, str>, runtime: Handle, core: Core) -> Shared {
+    pub(crate) fn new(name: Cow<'static, str>, runtime: Handle, core: Core, signals: Signals) -> Shared {
         let max_in_flight = core.gate().rules().max_in_flight;
         Shared {
             name,
@@ -64,9 +72,12 @@ impl Shared {
             ready: Arc::new(Ready::default()),
             in_flight: Arc::new(InFlight::new(max_in_flight)),
             run_changed: Notify::new(),
+            events_changed: Notify::new(),
             state: Mutex::new(State {
                 core,
                 slots: Slots::default(),
+                events: Ring::default(),
+                signals,
                 entries: Vec::new(),
                 lane: false,
                 probe: false,
@@ -90,7 +101,7 @@ impl Shared {
             let mut state = self.lock();
             let now = self.clock.now();
             let told = event(&mut state.core, now, &mut actions);
-            state.carry(&self.ready, &mut actions, &mut effects);
+            state.carry(now, &self.ready, &mut actions, &mut effects);
             told
         };
         self.perform(&mut effects);
@@ -107,10 +118,12 @@ impl Shared {
         let mut effects = Effects::default();
         let cell = {
             let mut state = self.lock();
-            let id = state.core.declare(spec, self.clock.now(), &mut actions);
+            let now = self.clock.now();
+            let id = state.core.declare(spec, now, &mut actions);
             let cell = Arc::new(cell(id));
             state.enter(id, Arc::clone(&cell) as Arc<dyn Governed>);
-            state.carry(&self.ready, &mut actions, &mut effects);
+            effects.signals = std::mem::take(&mut state.signals);
+            state.carry(now, &self.ready, &mut actions, &mut effects);
             cell
         };
         self.perform(&mut effects);
@@ -122,12 +135,18 @@ impl Shared {
         if !effects.settle.is_empty() {
             // A destructor may need the runtime, also where a handle is cancelled from a foreign thread.
             let _entered = self.runtime.enter();
-            for (cell, resolve, name) in effects.settle.drain(..) {
-                self.settle(cell, resolve, name);
+            for (cell, resolve) in effects.settle.drain(..) {
+                self.settle(cell, resolve);
             }
         }
         if std::mem::take(&mut effects.announce) {
             catch_quietly("a waker", || self.run_changed.notify_waiters());
+        }
+        if std::mem::take(&mut effects.tell) {
+            catch_quietly("a waker", || self.events_changed.notify_waiters());
+        }
+        if !effects.signals.is_empty() {
+            std::mem::take(&mut effects.signals).spawn(self);
         }
         if std::mem::take(&mut effects.start_lane) {
             self.runtime.spawn(lane::run(lane::Guard::new(Arc::clone(self))));
@@ -141,19 +160,20 @@ impl Shared {
     }
 
     /// Resolves a handle and drops what is not needed any more; user code, so no lock is held.
-    pub(crate) fn settle(&self, cell: Arc<dyn Governed>, resolve: Resolve, name: Cow<'static, str>) {
-        match &resolve.outcome {
+    pub(crate) fn settle(&self, cell: Arc<dyn Governed>, resolve: Resolve) {
+        let Resolve { name, outcome, still_running, .. } = resolve;
+        match &outcome {
             Outcome::Completed | Outcome::Skipped(_) | Outcome::Cancelled(_) => {
-                tracing::debug!(target: "afterboot", governor = %self.name, task = %name, outcome = %resolve.outcome, "task ended");
+                tracing::debug!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended");
             }
             _ => {
-                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, outcome = %resolve.outcome, "task ended without a value");
+                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended without a value");
             }
         }
-        if resolve.still_running {
-            cell.resolve_early(resolve.outcome, name);
+        if still_running {
+            cell.resolve_early(outcome, name);
         } else {
-            cell.settle(resolve.outcome, name);
+            cell.settle(outcome, name);
         }
         catch_quietly("the destructor of a value nobody claimed", || drop(cell));
     }
@@ -199,13 +219,19 @@ impl State {
     }
 
     /// Turns what the core decided into what is to be done without the lock.
-    pub(crate) fn carry(&mut self, ready: &Ready, actions: &mut Actions, effects: &mut Effects) {
+    pub(crate) fn carry(&mut self, now: Stamp, ready: &Ready, actions: &mut Actions, effects: &mut Effects) {
+        for note in self.core.take_notes() {
+            let event = event(&self.core, note, now);
+            self.events.push(now, event);
+            effects.tell = true;
+        }
+        // Listeners end when nothing more can come.
+        effects.tell |= self.core.is_closed() && !self.core.has_work();
         for resolve in actions.resolve.drain(..) {
             let id = resolve.id;
             let cell = if resolve.still_running { self.cell(id) } else { self.leave(id) };
             if let Some(cell) = cell {
-                let name = self.name(id);
-                effects.settle.push((cell, resolve, name));
+                effects.settle.push((cell, resolve));
             }
         }
         for id in actions.poke.drain(..) {

@@ -47,10 +47,6 @@ impl Status {
     pub(crate) fn has_started(self) -> bool {
         matches!(self, Status::Running | Status::Overdue | Status::Ended)
     }
-
-    pub(crate) fn holds_a_slot(self) -> bool {
-        matches!(self, Status::Running | Status::Overdue)
-    }
 }
 
 /// What the declaration asks for and the core needs to know.
@@ -61,12 +57,31 @@ pub(crate) struct Spec {
     pub(crate) condition: bool,
     pub(crate) blocking: bool,
     pub(crate) timeout: Option<Duration>,
-    /// Each predecessor, with its outcome where it had one when the task was declared.
-    pub(crate) after: Vec<(Id, Option<Outcome>)>,
+    pub(crate) no_later_than: Option<Duration>,
+    /// The monkey must leave it alone.
+    pub(crate) never_delay: bool,
+    pub(crate) after: Vec<After>,
     /// The governed task that declares this one.
     pub(crate) declared_in: Option<Id>,
     /// What is wrong with the declaration.
     pub(crate) invalid: Option<Box<str>>,
+}
+
+/// A predecessor as it is declared.
+#[derive(Debug, Clone)]
+pub(crate) struct After {
+    pub(crate) id: Id,
+    /// How it had ended when the task was declared, if it had.
+    pub(crate) outcome: Option<Outcome>,
+    /// It need not complete, only end.
+    pub(crate) settled_will_do: bool,
+}
+
+/// Somebody who comes after a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Successor {
+    pub(crate) id: Id,
+    pub(crate) settled_will_do: bool,
 }
 
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
@@ -76,9 +91,12 @@ pub(crate) struct Ties {
     /// Names of the predecessors, for the report: they may be forgotten before this task is.
     pub(crate) waited_for: Vec<Cow<'static, str>>,
     pub(crate) unsettled: usize,
-    pub(crate) successors: Vec<Id>,
+    pub(crate) successors: Vec<Successor>,
     pub(crate) timeout: Option<Duration>,
+    /// When the timeout passes.
     pub(crate) deadline: Option<Stamp>,
+    /// When the task goes to the head of the normal queue.
+    pub(crate) no_later: Option<Stamp>,
 }
 
 /// All that is known of one task.
@@ -96,10 +114,18 @@ pub(crate) struct Record {
     pub(crate) longest_poll: Duration,
     pub(crate) ties: Option<Box<Ties>>,
     pub(crate) polls: u32,
+    /// As declared.
     pub(crate) queue: Queue,
+    /// The queue it waits in: a predecessor is drawn into the more urgent queue of its successors.
+    pub(crate) line: Queue,
     pub(crate) status: Status,
     pub(crate) blocking: bool,
     pub(crate) demanded: bool,
+    /// The governor itself demanded it, because normal tasks had left it no slot for too long.
+    pub(crate) held_too_long: bool,
+    /// Past its own deadline: at the head of its line.
+    pub(crate) head: bool,
+    pub(crate) never_delay: bool,
     pub(crate) cancel_asked: bool,
     pub(crate) in_scope: bool,
     /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
@@ -118,7 +144,7 @@ impl Record {
     }
 
     pub(crate) fn ticket(&self, id: Id) -> Ticket {
-        Ticket::new(self.number, id)
+        Ticket::new(self.head, self.number, id)
     }
 }
 
@@ -126,6 +152,7 @@ impl Record {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     places: Vec<Place>,
+    free: Vec<u32>,
     declared: u64,
 }
 
@@ -143,6 +170,11 @@ impl Table {
 
     pub(crate) fn insert(&mut self, record: Record) -> Id {
         self.declared += 1;
+        if let Some(index) = self.free.pop() {
+            let place = &mut self.places[index as usize];
+            place.record = Some(record);
+            return Id::new(index, place.generation);
+        }
         let index = u32::try_from(self.places.len()).expect("fewer than four thousand million tasks at once");
         self.places.push(Place { generation: 0, record: Some(record) });
         Id::new(index, 0)
@@ -156,6 +188,20 @@ impl Table {
     pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Record> {
         let place = self.places.get_mut(id.place())?;
         place.record.as_mut().filter(|_| place.generation == id.generation)
+    }
+
+    /// Forgets a task that has ended. Its place is used again under another generation; a place whose
+    /// generations are used up is not.
+    pub(crate) fn forget(&mut self, id: Id) {
+        if self.get(id).is_none() {
+            return;
+        }
+        let place = &mut self.places[id.place()];
+        place.record = None;
+        if let Some(next) = place.generation.checked_add(1) {
+            place.generation = next;
+            self.free.push(id.index);
+        }
     }
 
     /// A record that must be there: its task has not been forgotten.

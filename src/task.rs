@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::attempt::{Attempt, Blocking, BoxedAttempt};
+use crate::attempt::{Attempt, Blocking, BoxedAttempt, WhenAtStart};
 use crate::cell::Governed;
 use crate::error::BoxError;
 use crate::handle::TaskHandle;
@@ -70,7 +70,10 @@ pub struct Task<T> {
     pub(crate) condition: bool,
     pub(crate) blocking: bool,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) after: Vec<Arc<dyn Governed>>,
+    pub(crate) no_later_than: Option<Duration>,
+    pub(crate) never_delay: bool,
+    /// Each with whether its mere end will do.
+    pub(crate) after: Vec<(Arc<dyn Governed>, bool)>,
     pub(crate) body: BoxedAttempt<T>,
 }
 
@@ -116,7 +119,17 @@ impl<T: Send + Sync + 'static> Task<T> {
     }
 
     fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>, blocking: bool) -> Task<T> {
-        Task { name, queue: Queue::Normal, condition: true, blocking, timeout: None, after: Vec::new(), body }
+        Task {
+            name,
+            queue: Queue::Normal,
+            condition: true,
+            blocking,
+            timeout: None,
+            no_later_than: None,
+            never_delay: false,
+            after: Vec::new(),
+            body,
+        }
     }
 
     /// Waits in the idle queue, until the application is quiet. Without it a task is normal.
@@ -136,7 +149,39 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// While it waits it holds no slot. The handle must be of the same governor. The other task has to exist
     /// first, so a cycle of order cannot be written.
     pub fn after<P: Send + Sync + 'static>(mut self, predecessor: &TaskHandle<P>) -> Task<T> {
-        self.after.push(predecessor.governed());
+        self.after.push((predecessor.governed(), false));
+        self
+    }
+
+    /// Starts only after the other task has ended, however it ended. Otherwise as [`after`](Task::after).
+    pub fn after_settled<P: Send + Sync + 'static>(mut self, predecessor: &TaskHandle<P>) -> Task<T> {
+        self.after.push((predecessor.governed(), true));
+        self
+    }
+
+    /// Asks the condition in the task's own tick, when it is about to start, and skips it where the answer is
+    /// no. After a monkey's delay, not before it. Called again, the condition given last is asked first.
+    ///
+    /// # Panics
+    /// Never; a condition that panics makes the task's outcome
+    /// [`Outcome::Panicked`](crate::Outcome::Panicked).
+    pub fn when_at_start(mut self, condition: impl FnOnce() -> bool + Send + 'static) -> Task<T> {
+        self.body = Box::pin(WhenAtStart::new(condition, self.body));
+        self
+    }
+
+    /// An idle task's own deadline, counted from its declaration: if it has not started by then, it moves to
+    /// the head of the normal queue, with what it comes after. It still waits for a slot and for the pulse.
+    ///
+    /// For a normal task the declaration is invalid.
+    pub fn no_later_than(mut self, limit: Duration) -> Task<T> {
+        self.no_later_than = Some(limit);
+        self
+    }
+
+    /// Keeps the [`Monkey`](crate::Monkey) away from this task: its being late would harm.
+    pub fn never_delay(mut self) -> Task<T> {
+        self.never_delay = true;
         self
     }
 

@@ -22,7 +22,8 @@ const LATE: Duration = Duration::from_millis(51);
 
 /// The body of the probe's task.
 pub(crate) async fn watch(shared: Arc<Shared>) {
-    let mut workers = shared.multi_thread().then(|| Workers::new(shared.runtime.metrics(), shared.clock.now()));
+    let mut workers =
+        shared.multi_thread().then(|| Workers::new(shared.runtime.metrics(), shared.clock.now()));
     let mut last = shared.clock.now();
     loop {
         let look_again = workers.as_ref().and_then(|workers| workers.look_again(last));

@@ -44,6 +44,8 @@ pub(crate) struct Sighting {
     pub(crate) who: Arc<str>,
     /// Idle tasks are started because the application is quiet: what they hold up is no sign that it is not.
     pub(crate) by_idle_task: bool,
+    /// Not one that was told before.
+    pub(crate) new: bool,
 }
 
 /// The long tasks of one run.
@@ -56,7 +58,13 @@ pub(crate) struct Stalls {
 
 impl Stalls {
     /// A governed poll of a task ended. Only polls long enough to matter are remembered.
-    pub(crate) fn governed_poll(&mut self, start: Stamp, end: Stamp, queue: Queue, name: impl FnOnce() -> Arc<str>) {
+    pub(crate) fn governed_poll(
+        &mut self,
+        start: Stamp,
+        end: Stamp,
+        queue: Queue,
+        name: impl FnOnce() -> Arc<str>,
+    ) {
         if end.since(start) < WORTH_REMEMBERING {
             return;
         }
@@ -86,8 +94,12 @@ impl Stalls {
             .find(|poll| 2 * overlap(poll, start, end) >= end.since(start))
             .cloned();
         let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
+        let mut new = false;
         let stall = match self.seen.back_mut() {
-            Some(last) if last.end > start && (last.worker == worker || worker.is_none() || last.worker.is_none()) => {
+            Some(last)
+                if last.end > start
+                    && (last.worker == worker || worker.is_none() || last.worker.is_none()) =>
+            {
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);
                 last.worker = last.worker.or(worker);
@@ -95,19 +107,30 @@ impl Stalls {
                 last
             }
             _ => {
-                if self.seen.len() == KEPT {
-                    self.seen.pop_front();
-                    self.forgotten += 1;
-                }
-                self.seen.push_back(Stall { start, end, worker, who });
-                self.seen.back_mut().expect("just pushed")
+                new = true;
+                self.keep(Stall { start, end, worker, who })
             }
         };
         Sighting {
             length: stall.end.since(stall.start),
             who: name_of(stall.who.as_ref(), stall.worker),
             by_idle_task: culprit.is_some_and(|poll| poll.queue == Queue::Idle),
+            new,
         }
+    }
+
+    /// A long task that somebody else saw and names.
+    pub(crate) fn told(&mut self, start: Stamp, end: Stamp, who: Arc<str>) {
+        self.keep(Stall { start, end, worker: None, who: Some(who) });
+    }
+
+    fn keep(&mut self, stall: Stall) -> &mut Stall {
+        if self.seen.len() == KEPT {
+            self.seen.pop_front();
+            self.forgotten += 1;
+        }
+        self.seen.push_back(stall);
+        self.seen.back_mut().expect("just pushed")
     }
 
     pub(crate) fn seen(&self) -> impl Iterator<Item = &Stall> {

@@ -14,6 +14,9 @@ impl fmt::Display for Report {
         writeln!(f, "{}: {}", Plain(&self.governor, 40), self.headline())?;
         writeln!(f, "gate: {}", Plain(&self.gate.to_string(), 94))?;
         writeln!(f, "profile: {}", Plain(&self.profile, 91))?;
+        if let Some(why) = &self.interactive_failed {
+            writeln!(f, "interactive_when: {}; the quiet window took over", Plain(why, 50))?;
+        }
         if let Some(monkey) = &self.monkey {
             let victim = monkey.victim.as_deref().unwrap_or("nobody");
             let text = format!("{victim} by {}; {} (seed {})", fit(monkey.delay), monkey.delivery, self.seed);
@@ -29,6 +32,9 @@ impl fmt::Display for Report {
         }
         if self.late > 0 {
             writeln!(f, "{} declared after report() and not shown", self.late)?;
+        }
+        if self.forgotten > 0 {
+            writeln!(f, "{} ended long ago and are not shown", self.forgotten)?;
         }
         if !self.long_tasks.is_empty() {
             let worst = self.long_tasks.iter().max_by_key(|long| long.length);
@@ -93,6 +99,9 @@ impl fmt::Display for Row<'_> {
         if task.demanded {
             outcome.push_str(", demanded");
         }
+        if task.held_too_long {
+            outcome.push_str(", held too long");
+        }
         write!(
             f,
             "{:>4} {} {queue:<6} {:>8} {:>8} {:>6} {longest:>8}  {}",
@@ -133,7 +142,8 @@ impl fmt::Display for Padded<'_> {
 }
 
 fn hostile(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// A duration in the unit that fits, in at most eight characters.
@@ -158,12 +168,16 @@ mod tests {
 
     #[test]
     fn a_time_is_shown_in_the_unit_that_fits_and_never_wider_than_its_column() {
-        let shown: Vec<String> = [0, 999, 1_000, 99_949, 99_950, 999_499, 999_500, 99_949_999, 99_950_000, 6_000_000_000]
-            .map(|micros| fit(Duration::from_micros(micros)))
-            .into();
+        let shown: Vec<String> =
+            [0, 999, 1_000, 99_949, 99_950, 999_499, 999_500, 99_949_999, 99_950_000, 6_000_000_000]
+                .map(|micros| fit(Duration::from_micros(micros)))
+                .into();
         assert_eq!(
             shown,
-            ["0 µs", "999 µs", "1.0 ms", "99.9 ms", "100 ms", "999 ms", "1.00 s", "99.95 s", "100 s", "100 min"]
+            [
+                "0 µs", "999 µs", "1.0 ms", "99.9 ms", "100 ms", "999 ms", "1.00 s", "99.95 s", "100 s",
+                "100 min"
+            ]
         );
         for power in 0..63 {
             let text = fit(Duration::from_nanos(1 << power));

@@ -5,15 +5,26 @@ use std::time::Duration;
 use crate::clock::Stamp;
 use crate::outcome::{Outcome, SkipReason};
 use crate::queue::Queue;
-use crate::table::{Id, Record, Spec, Status};
+use crate::table::{After, Id, Record, Spec, Status, Successor};
 
-use super::{Actions, Core, Phase};
+use super::{Actions, Core, Note, Phase, Timer};
 
 impl Core {
     /// Takes a task in. It may be over at once: a false condition, a predecessor that did not complete, a
     /// wrong declaration, a governor that is shutting down.
     pub(crate) fn declare(&mut self, spec: Spec, now: Stamp, actions: &mut Actions) -> Id {
-        let Spec { name, queue, condition, blocking, timeout, after, declared_in, invalid } = spec;
+        let Spec {
+            name,
+            queue,
+            condition,
+            blocking,
+            timeout,
+            no_later_than,
+            never_delay,
+            after,
+            declared_in,
+            invalid,
+        } = spec;
         let verdict = self.verdict(condition, invalid);
         let mut record = Record {
             name,
@@ -27,9 +38,13 @@ impl Core {
             ties: None,
             polls: 0,
             queue,
+            line: queue,
             status: Status::Waiting,
             blocking,
             demanded: false,
+            held_too_long: false,
+            head: false,
+            never_delay,
             cancel_asked: false,
             in_scope: false,
             aside: false,
@@ -42,6 +57,7 @@ impl Core {
         let id = self.table.insert(record);
         let verdict = self.tie(id, after, verdict);
         self.unended += 1;
+        self.note(Note::Declared(id));
         self.next_start.get_or_insert_with(|| now.after(self.profile.delay));
         if queue == Queue::Idle {
             self.idle_unstarted += 1;
@@ -53,6 +69,13 @@ impl Core {
                 if queue == Queue::Idle {
                     self.gate.idle_declared(now);
                     actions.probe |= self.wants_probe();
+                } else {
+                    self.draw_predecessors(id, false);
+                }
+                if let Some(limit) = no_later_than {
+                    let at = now.after(limit);
+                    self.table.live(id).ties_mut().no_later = Some(at);
+                    self.timers.insert((at, id, Timer::NoLaterThan));
                 }
                 if self.table.live(id).unsettled() == 0 {
                     self.settled(id, now);
@@ -74,29 +97,83 @@ impl Core {
     }
 
     /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
-    fn tie(&mut self, id: Id, after: Vec<(Id, Option<Outcome>)>, verdict: Option<Outcome>) -> Option<Outcome> {
-        let mut verdict = verdict;
-        for (predecessor, told) in after {
+    fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
+        for After { id: predecessor, outcome: told, settled_will_do } in after {
             let (name, outcome, aside) = match self.table.get(predecessor) {
                 Some(record) => (record.name.clone(), record.outcome.clone(), record.aside),
                 // Forgotten since: its handle still knows how it ended.
                 None => ("a task that ended long ago".into(), told, false),
             };
             let ended = outcome.is_some();
-            if verdict.is_none() && outcome.is_some_and(|outcome| !outcome.is_completed()) {
+            let completed = outcome.is_none_or(|outcome| outcome.is_completed());
+            if verdict.is_none() && !completed && !settled_will_do {
                 verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into())));
             }
             let record = self.table.live(id);
             record.aside |= aside;
             let ties = record.ties_mut();
             ties.waited_for.push(name);
-            if !ended && !ties.predecessors.contains(&predecessor) {
+            if ended {
+                continue;
+            }
+            if !ties.predecessors.contains(&predecessor) {
                 ties.predecessors.push(predecessor);
                 ties.unsettled += 1;
-                self.table.live(predecessor).ties_mut().successors.push(id);
+                let successors = &mut self.table.live(predecessor).ties_mut().successors;
+                successors.push(Successor { id, settled_will_do });
+            } else if !settled_will_do {
+                // Named twice: the stricter word holds.
+                let successors = &mut self.table.live(predecessor).ties_mut().successors;
+                for successor in successors.iter_mut().filter(|successor| successor.id == id) {
+                    successor.settled_will_do = false;
+                }
             }
         }
         verdict
+    }
+
+    /// What a task comes after is as urgent as the task itself: predecessors that have not started move into the
+    /// normal queue, with their numbers; to its head where the task is past its own deadline.
+    pub(super) fn draw_predecessors(&mut self, id: Id, head: bool) {
+        let predecessors_of = |core: &Core, id: Id| -> Vec<Id> {
+            core.table
+                .get(id)
+                .and_then(|record| record.ties.as_ref())
+                .map_or(Vec::new(), |ties| ties.predecessors.clone())
+        };
+        let mut drawn = predecessors_of(self, id);
+        while let Some(id) = drawn.pop() {
+            if self.draw(id, head) {
+                drawn.extend(predecessors_of(self, id));
+            }
+        }
+    }
+
+    /// Moves an unstarted task into the normal queue; false where there is nothing to move.
+    fn draw(&mut self, id: Id, head: bool) -> bool {
+        let Some(record) = self.table.get_mut(id) else { return false };
+        if record.status.has_started() || (record.line == Queue::Normal && record.head >= head) {
+            return false;
+        }
+        let queued = record.status == Status::Queued;
+        if queued {
+            self.leave_line(id);
+        }
+        let record = self.table.live(id);
+        if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle {
+            self.idle_unstarted -= 1;
+        }
+        record.head |= head;
+        if queued {
+            self.enter_line(id);
+        }
+        true
+    }
+
+    /// An idle task's own deadline has passed: it goes to the head of the normal queue and still takes a slot.
+    pub(super) fn no_later(&mut self, id: Id) {
+        self.draw(id, true);
+        self.draw_predecessors(id, true);
     }
 
     /// Nothing but its queue holds the task any more.

@@ -6,9 +6,9 @@ use crate::clock::Stamp;
 use crate::monkey::Delivery;
 use crate::outcome::{CancelReason, Outcome, SkipReason};
 use crate::queue::Queue;
-use crate::table::{Id, Status};
+use crate::table::{Id, Status, Successor};
 
-use super::{Actions, Core, Fate, Phase, Resolve, Timer};
+use super::{Actions, Core, Fate, Note, Phase, Resolve, Timer};
 
 impl Core {
     /// Decides what the end of a poll means: the future's own word first, then what was asked meanwhile.
@@ -41,7 +41,18 @@ impl Core {
 
     /// Ends a task without a poll and tells the shell to resolve its handle.
     pub(super) fn end(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        actions.resolve.push(Resolve { id, outcome: outcome.clone(), still_running: false });
+        let name = self.table.live(id).name.clone();
+        actions.resolve.push(Resolve { id, name, outcome: outcome.clone(), still_running: false });
+        self.close(id, outcome, now, actions);
+    }
+
+    /// The handle gets its outcome now; the code may still run and holds its slot until it returns.
+    fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
+        let record = self.table.live(id);
+        record.status = Status::Overdue;
+        let name = record.name.clone();
+        actions.resolve.push(Resolve { id, name, outcome: outcome.clone(), still_running: true });
+        self.overdue += 1;
         self.close(id, outcome, now, actions);
     }
 
@@ -50,76 +61,105 @@ impl Core {
     fn close(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
         let mut ends = VecDeque::from([(id, outcome)]);
         while let Some((id, outcome)) = ends.pop_front() {
-            self.leave_all_lines(id);
-            self.victim_ended(id);
+            self.close_one(id, outcome.clone(), now, actions);
             let record = self.table.live(id);
-            if record.status.holds_a_slot() {
-                self.running -= 1;
-            } else if record.queue == Queue::Idle {
-                self.idle_unstarted -= 1;
-            }
-            record.status = Status::Ended;
-            record.finished = Some(now);
-            record.outcome = Some(outcome.clone());
-            self.unended -= 1;
-            actions.announce |= self.scope.ended(record, now) || self.phase != Phase::Open;
-            let ties = record.ties.as_mut();
-            let deadline = ties.as_ref().and_then(|ties| ties.deadline);
-            let successors = ties.map(|ties| std::mem::take(&mut ties.successors)).unwrap_or_default();
             let name = record.name.clone();
-            if let Some(deadline) = deadline {
-                self.timers.remove(&(deadline, id, Timer::Timeout));
+            let successors = match &mut record.ties {
+                Some(ties) => std::mem::take(&mut ties.successors),
+                None => Vec::new(),
+            };
+            if record.status == Status::Ended {
+                self.retire(id);
             }
-            for successor in successors {
-                let record = self.table.live(successor);
+            for Successor { id, settled_will_do } in successors {
+                let Some(successor) = self.table.get_mut(id) else { continue };
                 // One with an outcome stands in `ends` already: another predecessor did not complete either.
-                if record.status != Status::Waiting || record.outcome.is_some() {
+                if successor.status != Status::Waiting || successor.outcome.is_some() {
                     continue;
                 }
-                if !outcome.is_completed() {
+                if outcome.is_completed() || settled_will_do {
+                    let ties = successor.ties_mut();
+                    ties.unsettled -= 1;
+                    if ties.unsettled == 0 {
+                        self.settled(id, now);
+                    }
+                } else {
                     let skipped = Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into()));
-                    record.outcome = Some(skipped.clone());
+                    successor.outcome = Some(skipped.clone());
+                    let name = successor.name.clone();
                     actions.resolve.push(Resolve {
-                        id: successor,
+                        id,
+                        name,
                         outcome: skipped.clone(),
                         still_running: false,
                     });
-                    ends.push_back((successor, skipped));
-                    continue;
-                }
-                let ties = record.ties_mut();
-                ties.unsettled -= 1;
-                if ties.unsettled == 0 {
-                    self.settled(successor, now);
+                    ends.push_back((id, skipped));
                 }
             }
         }
         actions.lane = true;
     }
 
-    /// The handle gets its outcome now; the code may still run and holds its slot until it returns.
-    fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        actions.resolve.push(Resolve { id, outcome: outcome.clone(), still_running: true });
-        let unended = self.unended;
-        self.close(id, outcome, now, actions);
-        // It has an end for everyone who waits for it, but its slot is taken and the lane has to see it out.
+    fn close_one(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
+        self.leave_all_lines(id);
+        self.victim_ended(id);
+        self.note(Note::Ended(id, outcome.clone()));
         let record = self.table.live(id);
-        record.status = Status::Overdue;
-        record.finished = None;
-        self.running += 1;
-        self.overdue += 1;
-        self.unended = unended;
+        record.outcome = Some(outcome);
+        actions.announce |= self.scope.ended(record) || self.phase != Phase::Open;
+        if let Some(ties) = &record.ties {
+            for (at, timer) in [(ties.deadline, Timer::Timeout), (ties.no_later, Timer::NoLaterThan)] {
+                if let Some(at) = at {
+                    self.timers.remove(&(at, id, timer));
+                }
+            }
+        }
+        match record.status {
+            // It has an end for everyone who waits for it, but its slot is taken, and the lane has to see it out.
+            Status::Overdue => {}
+            Status::Running => {
+                record.finished = Some(now);
+                self.ended(id);
+                self.vacate(id);
+            }
+            _ => {
+                if record.line == Queue::Idle {
+                    self.idle_unstarted -= 1;
+                }
+                record.finished = Some(now);
+                self.ended(id);
+            }
+        }
     }
 
     /// An overdue task has returned at last.
     fn release(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
-        let record = self.table.live(id);
-        record.status = Status::Ended;
-        record.finished = Some(now);
-        self.running -= 1;
+        self.table.live(id).finished = Some(now);
         self.overdue -= 1;
-        self.unended -= 1;
+        self.vacate(id);
+        self.ended(id);
+        self.retire(id);
         actions.lane = true;
+    }
+
+    fn ended(&mut self, id: Id) {
+        self.table.live(id).status = Status::Ended;
+        self.unended -= 1;
+    }
+
+    fn vacate(&mut self, id: Id) {
+        self.running -= 1;
+        if self.table.live(id).line == Queue::Idle {
+            self.idle_running -= 1;
+        }
+    }
+
+    /// A service that governs tasks for months must not keep a record of each: only the last of those outside
+    /// the report's scope are kept, and where nobody has asked for a report, only the last of all.
+    fn retire(&mut self, id: Id) {
+        if let Some(oldest) = self.scope.retire(id, self.table.live(id).in_scope) {
+            self.table.forget(oldest);
+        }
     }
 
     pub(super) fn timeout_passed(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
@@ -159,6 +199,7 @@ impl Core {
     pub(crate) fn close_for(&mut self, why: CancelReason) {
         if self.phase == Phase::Open {
             self.phase = Phase::Closed(why);
+            self.note(Note::ShuttingDown);
         }
     }
 

@@ -1,5 +1,8 @@
 //! Which tasks the report speaks of, and when all of them have started or ended.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
 use crate::clock::Stamp;
 use crate::monkey::{Candidate, Mischief};
 use crate::table::{Id, Record};
@@ -23,9 +26,18 @@ pub(crate) struct Scope {
     unfinished: usize,
     /// Declared after `report()` by nobody in scope.
     late: u64,
-    last_start: Option<Stamp>,
-    last_finish: Option<Stamp>,
+    /// Ended and outside the scope: the last of them are kept.
+    late_ended: VecDeque<Id>,
+    /// Ended in a scope that nobody has sealed: the last of them are kept.
+    ended: VecDeque<Id>,
+    /// Records that have been forgotten.
+    forgotten: u64,
 }
+
+/// How many ended tasks outside the scope are kept.
+const LATE_KEPT: usize = 1_000;
+/// How many ended tasks are kept while nobody has asked for a report.
+const ENDED_KEPT: usize = 10_000;
 
 impl Scope {
     /// Whether a task that is declared now is in scope: before `report()` all are, afterwards those that a
@@ -45,25 +57,19 @@ impl Scope {
         }
     }
 
-    pub(super) fn started(&mut self, record: &Record, now: Stamp) {
-        if record.in_scope {
-            self.last_start = Some(now);
-            if !record.aside {
-                self.unstarted -= 1;
-            }
+    pub(super) fn started(&mut self, record: &Record) {
+        if record.in_scope && !record.aside {
+            self.unstarted -= 1;
         }
     }
 
     /// True where somebody who waits should look.
-    pub(super) fn ended(&mut self, record: &Record, now: Stamp) -> bool {
+    pub(super) fn ended(&mut self, record: &Record) -> bool {
         if !record.in_scope {
             return false;
         }
-        if record.started.is_none() && !record.aside {
+        if !record.status.has_started() && !record.aside {
             self.unstarted -= 1;
-        }
-        if record.started.is_some() {
-            self.last_finish = Some(now);
         }
         if !record.awaits_the_end {
             self.unfinished -= 1;
@@ -75,16 +81,45 @@ impl Scope {
         self.late
     }
 
-    pub(crate) fn last_start(&self) -> Option<Stamp> {
-        self.last_start
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
-    pub(crate) fn last_finish(&self) -> Option<Stamp> {
-        self.last_finish
+    /// Takes an ended task into its ring and gives what falls out.
+    pub(super) fn retire(&mut self, id: Id, in_scope: bool) -> Option<Id> {
+        let (ring, kept) = match (in_scope, self.sealed) {
+            (false, _) => (&mut self.late_ended, LATE_KEPT),
+            (true, None) => (&mut self.ended, ENDED_KEPT),
+            (true, Some(_)) => return None,
+        };
+        ring.push_back(id);
+        let out = if ring.len() > kept { ring.pop_front() } else { None };
+        self.forgotten += u64::from(out.is_some());
+        out
     }
 }
 
+/// How many of the application's own outcomes are kept.
+const OUTCOMES_KEPT: usize = 1_000;
+
 impl Core {
+    /// What the application counts itself.
+    pub(crate) fn application_outcome(&mut self, name: Cow<'static, str>, ok: bool, now: Stamp) {
+        if self.outcomes.len() == OUTCOMES_KEPT {
+            self.outcomes.pop_front();
+            self.outcomes_forgotten += 1;
+        }
+        self.outcomes.push_back((name, ok, now));
+    }
+
+    pub(crate) fn application_outcomes_forgotten(&self) -> u64 {
+        self.outcomes_forgotten
+    }
+
+    pub(crate) fn application_outcomes(&self) -> impl Iterator<Item = &(Cow<'static, str>, bool, Stamp)> {
+        self.outcomes.iter()
+    }
+
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -111,6 +146,8 @@ impl Core {
             return;
         }
         self.scope.sealed = Some(now);
+        // What the report speaks of is kept from now on.
+        self.scope.ended = VecDeque::new();
         if let Some(mut mischief) = self.mischief.take() {
             let mut candidates: Vec<Candidate<'_>> = self
                 .table
@@ -120,6 +157,7 @@ impl Core {
                     number: record.number,
                     name: &record.name,
                     started: record.status.has_started(),
+                    excluded: record.never_delay,
                 })
                 .collect();
             candidates.sort_by_key(|candidate| candidate.number);
@@ -141,7 +179,7 @@ impl Core {
             }
             record.aside = true;
             self.scope.unstarted -= 1;
-            aside.extend(record.ties.iter().flat_map(|ties| &ties.successors));
+            aside.extend(record.ties.iter().flat_map(|ties| &ties.successors).map(|successor| successor.id));
         }
     }
 
