@@ -57,6 +57,7 @@ pub(crate) async fn run(mut guard: Guard) {
         shared: Arc::clone(&guard.shared),
         start_first: true,
         measures: true,
+        known: None,
         actions: Actions::default(),
         effects: Effects::default(),
     };
@@ -75,6 +76,8 @@ struct Lane {
     start_first: bool,
     /// Whether the next turn's own time is measured.
     measures: bool,
+    /// What there was to do when the last turn ended: saves a look where there is more.
+    known: Option<Work>,
     actions: Actions,
     effects: Effects,
 }
@@ -94,7 +97,10 @@ impl Lane {
         poll_fn(|cx| {
             self.shared.ready.register(cx.waker());
             loop {
-                let (now, work) = self.look();
+                let (now, work) = match self.known.take() {
+                    Some(Work::Now) => return Poll::Ready(true),
+                    _ => self.look(),
+                };
                 let at = match work {
                     Work::Over => return Poll::Ready(false),
                     Work::Now => return Poll::Ready(true),
@@ -153,6 +159,7 @@ impl Lane {
             let fate = state.core.poll_ended(id, took, outcome, now, &mut self.actions);
             state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
             self.measures = state.core.cost().measures_next();
+            self.known = Some(state.glance(now, &self.shared.ready));
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
             let name = (fate != Fate::Keep).then(|| {
                 state.leave(id);

@@ -67,12 +67,20 @@
 //! - Scheduling runs on tokio's clock and is deterministic under a paused one. The lengths of polls and blocking
 //!   tasks are real time.
 //!
+//! # Further
+//!
+//! [Test your boot under a paused clock](guide::testing) · [Why not …](guide::why_not) ·
+//! [Not promised](guide::not_promised)
+//!
 //! # Features
 //!
 //! | Feature | Adds |
 //! | --- | --- |
 //! | `serde` | `Serialize` and `Deserialize` for the report, and `Report::to_json` |
 
+pub mod guide;
+
+mod chunks;
 mod clock;
 mod catch;
 mod error;

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use crate::catch::catch_quietly;
 use crate::cell::Governed;
+use crate::chunks::Chunks;
 use crate::clock::{Clock, Stamp};
 use crate::event::{Ring, event};
 use crate::lane;
@@ -39,7 +40,7 @@ pub(crate) struct State {
     pub(crate) slots: Slots,
     pub(crate) events: Ring,
     signals: Signals,
-    entries: Vec<Option<Entry>>,
+    entries: Chunks<Option<Entry>>,
     lane: bool,
     probe: bool,
 }
@@ -78,7 +79,7 @@ impl Shared {
                 slots: Slots::default(),
                 events: Ring::default(),
                 signals,
-                entries: Vec::new(),
+                entries: Chunks::default(),
                 lane: false,
                 probe: false,
             }),
@@ -181,10 +182,10 @@ impl Shared {
 
 impl State {
     fn enter(&mut self, id: Id, cell: Arc<dyn Governed>) {
-        if self.entries.len() <= id.place() {
-            self.entries.resize_with(id.place() + 1, || None);
+        while self.entries.len() <= id.place() {
+            self.entries.push(None);
         }
-        self.entries[id.place()] = Some(Entry { cell, slot: None });
+        *self.entries.get_mut(id.place()).expect("just made") = Some(Entry { cell, slot: None });
     }
 
     fn entry(&self, id: Id) -> Option<&Entry> {
@@ -252,6 +253,11 @@ impl State {
             effects.start_probe = true;
         }
         effects.announce |= std::mem::take(&mut actions.announce);
+    }
+
+    /// Whether there is something to do at once, as far as is known without letting time pass.
+    pub(crate) fn glance(&self, now: Stamp, ready: &Ready) -> Work {
+        if ready.is_empty() { self.core.work(now) } else { Work::Now }
     }
 
     /// What the lane may do now. Where everything is over, it has to end: the next task starts another.

@@ -42,9 +42,7 @@ impl Signals {
             let task = async move {
                 let why = match survive(interactive).await {
                     Ok(Ok(())) => None,
-                    Ok(Err(error)) => {
-                        Some(catch(|| error.to_string()).map_or_else(|text| text, |text| Arc::from(text)))
-                    }
+                    Ok(Err(error)) => Some(catch(|| error.to_string()).map_or_else(|text| text, Arc::from)),
                     Err(text) => Some(format!("panicked: {text}").into()),
                 };
                 answer.give(why);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::chunks::Chunks;
 use crate::clock::Stamp;
 use crate::outcome::Outcome;
 use crate::queue::{Queue, Ticket};
@@ -151,7 +152,7 @@ impl Record {
 /// Records by id.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    places: Vec<Place>,
+    places: Chunks<Place>,
     free: Vec<u32>,
     declared: u64,
 }
@@ -171,7 +172,7 @@ impl Table {
     pub(crate) fn insert(&mut self, record: Record) -> Id {
         self.declared += 1;
         if let Some(index) = self.free.pop() {
-            let place = &mut self.places[index as usize];
+            let place = self.places.get_mut(index as usize).expect("a free place is a place");
             place.record = Some(record);
             return Id::new(index, place.generation);
         }
@@ -193,11 +194,11 @@ impl Table {
     /// Forgets a task that has ended. Its place is used again under another generation; a place whose
     /// generations are used up is not.
     pub(crate) fn forget(&mut self, id: Id) {
-        if self.get(id).is_none() {
+        let place = self.places.get_mut(id.place());
+        let Some(place) = place.filter(|place| place.generation == id.generation) else { return };
+        if place.record.take().is_none() {
             return;
         }
-        let place = &mut self.places[id.place()];
-        place.record = None;
         if let Some(next) = place.generation.checked_add(1) {
             place.generation = next;
             self.free.push(id.index);
@@ -225,5 +226,17 @@ impl Table {
     pub(crate) fn id_at(&self, place: usize) -> Option<Id> {
         let generation = self.places.get(place).filter(|p| p.record.is_some())?.generation;
         Some(Id::new(u32::try_from(place).ok()?, generation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I22: a queued task costs its record, its entry, its cell and the box of its body.
+    #[test]
+    fn a_record_stays_small() {
+        assert!(size_of::<Place>() <= 136, "{}", size_of::<Place>());
+        assert!(size_of::<crate::cell::Cell<()>>() <= 120, "{}", size_of::<crate::cell::Cell<()>>());
     }
 }

@@ -59,8 +59,10 @@ impl Core {
     /// Writes the end of a task down, and of all that cannot start because of it. A chain of any length is
     /// walked in a loop, not in a recursion.
     fn close(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        let mut ends = VecDeque::from([(id, outcome)]);
-        while let Some((id, outcome)) = ends.pop_front() {
+        let mut next = Some((id, outcome));
+        // Allocates only where something is skipped.
+        let mut ends = VecDeque::new();
+        while let Some((id, outcome)) = next {
             self.close_one(id, outcome.clone(), now, actions);
             let record = self.table.live(id);
             let name = record.name.clone();
@@ -96,6 +98,7 @@ impl Core {
                     ends.push_back((id, skipped));
                 }
             }
+            next = ends.pop_front();
         }
         actions.lane = true;
     }

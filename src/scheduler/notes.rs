@@ -37,7 +37,7 @@ impl Cost {
 
     /// Whether the lane should measure the turn that comes now.
     pub(crate) fn measures_next(&self) -> bool {
-        self.polls % Cost::EVERY == 0
+        self.polls.is_multiple_of(Cost::EVERY)
     }
 
     /// The lane's own time, taken from the turns that were measured.
