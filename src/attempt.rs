@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use pin_project::{pin_project, pinned_drop};
 use tokio::task::JoinHandle;
 
 use crate::catch::catch;
+use crate::context;
 use crate::error::BoxError;
 use crate::task::TaskOutput;
 
@@ -126,13 +128,15 @@ impl<C: FnOnce() -> bool, T> Future for WhenAtStart<C, T> {
 #[pin_project(PinnedDrop)]
 pub(crate) struct Blocking<F, V> {
     run: Option<F>,
+    given_up: Arc<AtomicBool>,
     #[pin]
     join: Option<JoinHandle<Result<V, Failure>>>,
 }
 
 impl<F, V> Blocking<F, V> {
-    pub(crate) fn new(run: F) -> Blocking<F, V> {
-        Blocking { run: Some(run), join: None }
+    /// `given_up`: the handle is resolved, so a closure that has not begun must not.
+    pub(crate) fn new(run: F, given_up: Arc<AtomicBool>) -> Blocking<F, V> {
+        Blocking { run: Some(run), given_up, join: None }
     }
 }
 
@@ -146,9 +150,18 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Some(run) = this.run.take() {
-            let guarded = move || match catch(|| settle(run())) {
-                Ok(verdict) => verdict,
-                Err(text) => Err(Failure::Panicked(text)),
+            let given_up = Arc::clone(this.given_up);
+            // What the closure declares or waits for, it does as this task.
+            let here = context::here();
+            let guarded = move || {
+                let _here = context::reenter(here);
+                if given_up.load(Ordering::Relaxed) {
+                    return Err(Failure::Skipped);
+                }
+                match catch(|| settle(run())) {
+                    Ok(verdict) => verdict,
+                    Err(text) => Err(Failure::Panicked(text)),
+                }
             };
             this.join.set(Some(tokio::task::spawn_blocking(guarded)));
         }

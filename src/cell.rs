@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
-
-use tokio::sync::Notify;
 
 use crate::attempt::{BoxedAttempt, Failure};
 use crate::catch::{catch, catch_quietly};
@@ -14,6 +13,7 @@ use crate::error::{BoxError, TaskError};
 use crate::outcome::{Outcome, SkipReason};
 use crate::shared::Shared;
 use crate::table::Id;
+use crate::waiters::Waiters;
 
 /// A task whose value type is not known: what lane, shutdown and guard work with.
 pub(crate) trait Governed: Send + Sync {
@@ -40,10 +40,19 @@ pub(crate) struct Cell<T> {
     id: Id,
     body: Mutex<Body<T>>,
     result: OnceLock<Result<T, TaskError>>,
-    settled: Notify,
+    settled: Waiters,
+    /// Tells a blocking closure that has not begun not to.
+    given_up: Option<Arc<AtomicBool>>,
     declared_in: Option<tracing::span::Id>,
     /// Boxed, and only where somebody collects spans: most cells of a large boot wait without one.
     span: OnceLock<Box<tracing::Span>>,
+}
+
+/// What a declaration gives its cell.
+pub(crate) struct Parts<T> {
+    pub(crate) body: BoxedAttempt<T>,
+    pub(crate) given_up: Option<Arc<AtomicBool>>,
+    pub(crate) declared_in: Option<tracing::span::Id>,
 }
 
 enum Body<T> {
@@ -55,18 +64,15 @@ enum Body<T> {
 }
 
 impl<T: Send + Sync + 'static> Cell<T> {
-    pub(crate) fn new(
-        shared: Weak<Shared>,
-        id: Id,
-        body: BoxedAttempt<T>,
-        declared_in: Option<tracing::span::Id>,
-    ) -> Cell<T> {
+    pub(crate) fn new(shared: Weak<Shared>, id: Id, parts: Parts<T>) -> Cell<T> {
+        let Parts { body, given_up, declared_in } = parts;
         Cell {
             shared,
             id,
             body: Mutex::new(Body::Here(body)),
             result: OnceLock::new(),
-            settled: Notify::new(),
+            settled: Waiters::default(),
+            given_up,
             declared_in,
             span: OnceLock::new(),
         }
@@ -84,7 +90,7 @@ impl<T: Send + Sync + 'static> Cell<T> {
     pub(crate) async fn settled(&self) {
         loop {
             // Made before the look, so that a result that comes between is not missed.
-            let settled = self.settled.notified();
+            let settled = self.settled.wait();
             if self.result.get().is_some() {
                 return;
             }
@@ -110,7 +116,7 @@ impl<T: Send + Sync + 'static> Cell<T> {
         if let Err(unclaimed) = self.result.set(result) {
             catch_quietly("the destructor of a value that came too late", || drop(unclaimed));
         }
-        catch_quietly("a waker", || self.settled.notify_waiters());
+        self.settled.wake_all();
     }
 }
 
@@ -187,6 +193,9 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
     }
 
     fn resolve_early(&self, outcome: Outcome, name: Cow<'static, str>) {
+        if let Some(given_up) = &self.given_up {
+            given_up.store(true, Ordering::Relaxed);
+        }
         self.resolve(Err(TaskError::new(name, outcome, None)));
     }
 }

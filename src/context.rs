@@ -31,6 +31,16 @@ pub(crate) fn enter<G>(governor: *const G, id: Id, began: Stopwatch) -> Entered 
     Entered(HERE.replace(Some(Here { governor: governor.addr(), id, began })))
 }
 
+/// What is here now, to be taken to another thread.
+pub(crate) fn here() -> Option<Here> {
+    HERE.get()
+}
+
+/// Enters what [`here`] gave on another thread.
+pub(crate) fn reenter(here: Option<Here>) -> Entered {
+    Entered(HERE.replace(here))
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         HERE.set(self.0);

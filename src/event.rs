@@ -170,7 +170,7 @@ impl Events {
     pub async fn next(&mut self) -> Option<(Duration, Event)> {
         loop {
             // Made before the look, so that what happens between is not missed.
-            let changed = self.shared.events_changed.notified();
+            let changed = self.shared.events_changed.wait();
             {
                 let state = self.shared.lock();
                 if let Some((at, event)) = state.events.get(self.next) {

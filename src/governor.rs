@@ -10,7 +10,7 @@ use rand::rngs::SysRng;
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Parts};
 use crate::error::ConfigError;
 use crate::event::Events;
 use crate::gate::GateRules;
@@ -92,10 +92,9 @@ impl Governor {
     /// runtime is gone, the handle resolves as cancelled.
     pub fn govern<T: Send + Sync + 'static>(&self, mut task: Task<T>) -> TaskHandle<T> {
         let spec = plan::spec(&mut task, &self.shared);
-        let declared_in = tracing::Span::current().id();
-        let cell = self
-            .shared
-            .declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, task.body, declared_in));
+        let Task { body, given_up, .. } = task;
+        let parts = Parts { body, given_up, declared_in: tracing::Span::current().id() };
+        let cell = self.shared.declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, parts));
         TaskHandle::new(cell)
     }
 
@@ -195,7 +194,7 @@ impl Governor {
             }
             let ends = shared.clock.instant(ends);
             loop {
-                let changed = shared.run_changed.notified();
+                let changed = shared.run_changed.wait();
                 if shared.lock().core.running_unresolved() == 0 {
                     break;
                 }

@@ -82,6 +82,7 @@ pub mod guide;
 
 mod chunks;
 mod clock;
+mod waiters;
 mod catch;
 mod error;
 mod outcome;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::catch::catch_quietly;
 use crate::context;
 use crate::error::ConfigError;
 use crate::gate::GateRules;
@@ -53,18 +54,19 @@ pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
     let after: Vec<After> = task
         .after
         .drain(..)
-        .filter(|_| !foreign)
-        .map(|(predecessor, settled_will_do)| After {
-            id: predecessor.id(),
-            outcome: predecessor.outcome(),
-            settled_will_do,
+        .map(|(predecessor, settled_will_do)| {
+            let after = After { id: predecessor.id(), outcome: predecessor.outcome(), settled_will_do };
+            // It may be the last reference to a value whose destructor panics.
+            catch_quietly("the destructor of a value nobody claimed", || drop(predecessor));
+            after
         })
+        .filter(|_| !foreign)
         .collect();
     Spec {
         name: std::mem::take(&mut task.name),
         queue: task.queue,
         condition: task.condition,
-        blocking: task.blocking,
+        blocking: task.given_up.is_some(),
         timeout: task.timeout,
         no_later_than: task.no_later_than,
         never_delay: task.never_delay,

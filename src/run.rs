@@ -45,7 +45,7 @@ impl Run {
     async fn wait(&self, waits: Waits) -> Report {
         loop {
             // Made before the look, so that what happens between is not missed.
-            let changed = self.shared.run_changed.notified();
+            let changed = self.shared.run_changed.wait();
             let inside = context::task_of(Arc::as_ptr(&self.shared)).filter(|_| waits == Waits::Finished);
             let come = self.shared.apply(|core, _, actions| {
                 if let Some(id) = inside {

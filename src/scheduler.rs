@@ -300,7 +300,8 @@ impl Core {
         record.polls = record.polls.saturating_add(1);
         record.longest_poll = record.longest_poll.max(took);
         if record.polls == 1 {
-            self.next_start = Some(now.after(pulse));
+            // Not sooner than was promised: a demand during the delay does not end it.
+            self.next_start = self.next_start.max(Some(now.after(pulse)));
         }
         if matches!(outcome, Some(Outcome::Skipped(_))) {
             // Its condition, asked in its tick, was false: none of its own code has run.

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Notify;
 
 use crate::catch::catch_quietly;
 use crate::cell::Governed;
@@ -19,6 +18,7 @@ use crate::ready::{Ready, Slots};
 use crate::scheduler::{Actions, Core, Resolve, Work};
 use crate::signals::Signals;
 use crate::table::{Id, Spec};
+use crate::waiters::Waiters;
 
 /// What governor, handles, lane and probe share.
 pub(crate) struct Shared {
@@ -28,9 +28,9 @@ pub(crate) struct Shared {
     pub(crate) ready: Arc<Ready>,
     pub(crate) in_flight: Arc<InFlight>,
     /// Woken when the run may have come to where somebody waits for it.
-    pub(crate) run_changed: Notify,
+    pub(crate) run_changed: Waiters,
     /// Woken when something was written into the ring of events.
-    pub(crate) events_changed: Notify,
+    pub(crate) events_changed: Waiters,
     state: Mutex<State>,
 }
 
@@ -72,8 +72,8 @@ impl Shared {
             clock: Clock::start(),
             ready: Arc::new(Ready::default()),
             in_flight: Arc::new(InFlight::new(max_in_flight)),
-            run_changed: Notify::new(),
-            events_changed: Notify::new(),
+            run_changed: Waiters::default(),
+            events_changed: Waiters::default(),
             state: Mutex::new(State {
                 core,
                 slots: Slots::default(),
@@ -141,10 +141,10 @@ impl Shared {
             }
         }
         if std::mem::take(&mut effects.announce) {
-            catch_quietly("a waker", || self.run_changed.notify_waiters());
+            self.run_changed.wake_all();
         }
         if std::mem::take(&mut effects.tell) {
-            catch_quietly("a waker", || self.events_changed.notify_waiters());
+            self.events_changed.wake_all();
         }
         if !effects.signals.is_empty() {
             std::mem::take(&mut effects.signals).spawn(self);

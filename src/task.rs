@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::attempt::{Attempt, Blocking, BoxedAttempt, WhenAtStart};
@@ -68,7 +69,8 @@ pub struct Task<T> {
     pub(crate) name: Cow<'static, str>,
     pub(crate) queue: Queue,
     pub(crate) condition: bool,
-    pub(crate) blocking: bool,
+    /// There for a blocking task.
+    pub(crate) given_up: Option<Arc<AtomicBool>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) no_later_than: Option<Duration>,
     pub(crate) never_delay: bool,
@@ -92,7 +94,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         R: Future + Send + 'static,
         R::Output: TaskOutput<Value = T>,
     {
-        Task::from_body(name.into(), Box::pin(Attempt::new(run)), false)
+        Task::from_body(name.into(), Box::pin(Attempt::new(run)))
     }
 
     /// A task that gives any value and cannot fail.
@@ -102,28 +104,31 @@ impl<T: Send + Sync + 'static> Task<T> {
         R: Future<Output = T> + Send + 'static,
     {
         let run = move || async move { Ok::<T, std::convert::Infallible>(run().await) };
-        Task::from_body(name.into(), Box::pin(Attempt::new(run)), false)
+        Task::from_body(name.into(), Box::pin(Attempt::new(run)))
     }
 
     /// A closure that blocks: it runs on tokio's blocking pool and holds a slot until it returns.
     ///
     /// It cannot be stopped from outside. Where its timeout or a shutdown's deadline passes, its handle is
-    /// resolved and its slot stays taken until it returns. Dropping the runtime waits for it, unless the
+    /// resolved and its slot stays taken until it returns; a closure that still stands in the pool's line then
+    /// does not begin. Dropping the runtime waits for it, unless the
     /// runtime is shut down with `shutdown_timeout` or `shutdown_background`.
     pub fn blocking<F, O>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> O + Send + 'static,
         O: TaskOutput<Value = T> + 'static,
     {
-        Task::from_body(name.into(), Box::pin(Blocking::new(run)), true)
+        let given_up = Arc::new(AtomicBool::new(false));
+        let body = Box::pin(Blocking::new(run, Arc::clone(&given_up)));
+        Task { given_up: Some(given_up), ..Task::from_body(name.into(), body) }
     }
 
-    fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>, blocking: bool) -> Task<T> {
+    fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>) -> Task<T> {
         Task {
             name,
             queue: Queue::Normal,
             condition: true,
-            blocking,
+            given_up: None,
             timeout: None,
             no_later_than: None,
             never_delay: false,
@@ -201,7 +206,7 @@ impl<T> fmt::Debug for Task<T> {
             .field("name", &self.name)
             .field("queue", &self.queue)
             .field("condition", &self.condition)
-            .field("blocking", &self.blocking)
+            .field("blocking", &self.given_up.is_some())
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

@@ -1,0 +1,102 @@
+//! A poll that holds the lane for too long: the lane goes on without it.
+
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::outcome::Outcome;
+use crate::queue::Queue;
+use crate::table::{Id, Status};
+
+use super::{Actions, Core, Note};
+
+impl Core {
+    /// If the poll in progress has lasted `limit`, its task gives up its slot: its name, and how long it has
+    /// lasted. Whoever called starts another lane.
+    pub(crate) fn give_up_stuck(
+        &mut self,
+        limit: Duration,
+        now: Stamp,
+        actions: &mut Actions,
+    ) -> Option<(Id, Duration)> {
+        let polling = self.polling.take_if(|polling| now.since(polling.since) >= limit)?;
+        self.stuck.push(polling);
+        let pulse = self.profile.pulse;
+        let record = self.table.live(polling.id);
+        record.stuck = true;
+        self.running -= 1;
+        if record.line == Queue::Idle {
+            self.idle_running -= 1;
+        }
+        if record.polls == 0 {
+            // Its first poll does not end in time to begin the pulse.
+            self.next_start = Some(now.after(pulse));
+        }
+        self.waits_are_over_for(polling.id);
+        self.note(Note::Stuck(polling.id));
+        let deadline = self.table.live(polling.id).ties.as_ref().and_then(|ties| ties.deadline);
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            self.timeout_passed(polling.id, now, actions);
+        }
+        actions.lane = true;
+        Some((polling.id, now.since(polling.since)))
+    }
+
+    /// A poll that was given up has returned: its task holds a slot again, over the limit if need be.
+    pub(super) fn unstick(&mut self, id: Id) {
+        let record = self.table.live(id);
+        record.stuck = false;
+        self.running += 1;
+        if record.line == Queue::Idle {
+            self.idle_running += 1;
+        }
+    }
+
+    /// Whether any poll that was given up has not returned.
+    pub(crate) fn anyone_stuck(&self) -> bool {
+        !self.stuck.is_empty()
+    }
+
+    /// Whether the task's poll goes on now, in the lane or given up by it.
+    pub(super) fn inside_a_poll(&self, id: Id) -> bool {
+        self.polling.iter().chain(&self.stuck).any(|polling| polling.id == id)
+    }
+
+    pub(super) fn is_stuck(&self, id: Id) -> bool {
+        self.stuck.iter().any(|polling| polling.id == id)
+    }
+
+    /// A stuck task's timeout: its code cannot be dropped.
+    pub(super) fn stuck_timed_out(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
+        self.leave_running(id, Outcome::TimedOut { still_running: true }, now, actions);
+    }
+
+    fn waits_are_over_for(&mut self, id: Id) {
+        self.waits.remove(&id);
+    }
+
+    /// Names the tasks that have been running for [`SLOW`], once each.
+    pub(super) fn name_the_slow(&mut self, now: Stamp) {
+        while let Some((started, id)) = self.starts.front().copied() {
+            let running = self.table.get(id).is_some_and(|r| r.started == Some(started) && r.outcome.is_none());
+            if running && now < started.after(SLOW) {
+                return;
+            }
+            self.starts.pop_front();
+            if running {
+                let record = self.table.live(id);
+                debug_assert_eq!(record.status, Status::Running);
+                record.slow = true;
+                tracing::warn!(target: "afterboot", task = %record.name, "running for {} s and not ended", SLOW.as_secs());
+                self.note(Note::Slow(id));
+            }
+        }
+    }
+
+    /// When the task that has been running longest is named.
+    pub(super) fn slow_at(&self) -> Option<Stamp> {
+        self.starts.front().map(|(started, _)| started.after(SLOW))
+    }
+}
+
+/// After this time a running task is named in a warning: it may never end.
+pub(crate) const SLOW: Duration = Duration::from_secs(30);
