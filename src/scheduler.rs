@@ -7,6 +7,8 @@
 mod declare;
 mod demand;
 mod end;
+#[cfg(test)]
+mod laws;
 mod scope;
 
 use std::collections::{BTreeSet, VecDeque};
