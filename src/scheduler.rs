@@ -7,6 +7,8 @@
 mod declare;
 mod demand;
 mod end;
+#[cfg(test)]
+mod laws;
 mod notes;
 mod quiet;
 mod scope;

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::corpus::{Corpus, File};
 use crate::tasks::index::TrigramIndex;
-use crate::tasks::listing::{Manifest, RecentFile};
-use crate::tasks::pages::{Page, Snapshot};
+use crate::tasks::listing::{Manifests, RecentFile};
+use crate::tasks::pages::{Pages, Snapshot};
 use crate::tasks::symbols::{Suggestions, SymbolTable};
 use crate::tasks::text::{Duplicates, Licences, LineStatistics};
 
@@ -24,12 +24,12 @@ pub(crate) struct App {
     pub(crate) index: OnceLock<TrigramIndex>,
     pub(crate) symbols: OnceLock<SymbolTable>,
     pub(crate) suggestions: OnceLock<Suggestions>,
-    pub(crate) manifests: OnceLock<Vec<Manifest>>,
+    pub(crate) manifests: OnceLock<Manifests>,
     pub(crate) recent: OnceLock<Vec<RecentFile>>,
     pub(crate) licences: OnceLock<Licences>,
     pub(crate) duplicates: OnceLock<Duplicates>,
     pub(crate) lines: OnceLock<LineStatistics>,
-    pub(crate) pages: OnceLock<Vec<Page>>,
+    pub(crate) pages: OnceLock<Pages>,
     pub(crate) snapshot: OnceLock<Snapshot>,
 }
 
@@ -59,12 +59,12 @@ impl App {
         part("search index", self.index.get().map(ToString::to_string));
         part("symbol table", self.symbols.get().map(ToString::to_string));
         part("suggestions", self.suggestions.get().map(ToString::to_string));
-        part("manifests", self.manifests.get().map(|all| all.len().to_string()));
+        part("manifests", self.manifests.get().map(ToString::to_string));
         part("newest file", self.recent.get().and_then(|all| all.first()).map(ToString::to_string));
         part("licences", self.licences.get().map(ToString::to_string));
         part("duplicates", self.duplicates.get().map(ToString::to_string));
         part("lines", self.lines.get().map(ToString::to_string));
-        part("pages", self.pages.get().map(|all| all.len().to_string()));
+        part("pages", self.pages.get().map(ToString::to_string));
         part("snapshot", self.snapshot.get().map(ToString::to_string));
         page
     }
@@ -84,6 +84,7 @@ impl App {
     fn find(&self, query: &str, files: impl Iterator<Item = usize>, mut budget: usize, answer: &mut String) {
         let mut hits = 0;
         for File { name, text, .. } in files.map(|file| &self.corpus.files[file]) {
+            // A file that the budget would cut inside a character is left for the index.
             let text = text.get(..budget.min(text.len())).unwrap_or_default();
             if let Some(at) = text.find(query) {
                 let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);

@@ -2,30 +2,24 @@
 //! and a latency counts from the moment the request was due: a service that stalls cannot slow the client
 //! down and so hide its own stall.
 //!
-//! Two threads, none of them in the service's runtime: one keeps the schedule, the other reads the answers.
-//! When all connections are busy, due requests queue here, and the time they queue is part of their
-//! latency.
+//! It has threads of its own, outside the service's runtime. When all connections are busy, due requests
+//! queue here, and the time they queue is part of their latency.
 
-use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
 use tokio::sync::oneshot;
 
-use crate::Failure;
-use crate::clock;
-use crate::http;
+use crate::conversation::converse;
+use crate::{Failure, http};
 
 pub(crate) const CONNECTIONS: usize = 64;
 pub(crate) const EVERY: Duration = Duration::from_millis(2);
-/// How long the last answers may take once the schedule has ended.
-const DRAIN: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// One answered request; both times are exact to the client's own wake-up.
@@ -36,11 +30,20 @@ pub(crate) struct Answer {
     pub(crate) latency: Duration,
 }
 
+/// All that a run's client has to tell.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) all: Vec<Answer>,
+    /// By how much the schedule itself was late at worst: the machine's cores were taken, by the side tasks
+    /// or by something else. It is part of the latencies.
+    pub(crate) lateness: Duration,
+}
+
 /// A client whose connections stand and have carried a request each, waiting for the start.
 pub(crate) struct Client {
     start: mpsc::Sender<Instant>,
     stop: Arc<AtomicBool>,
-    answers: oneshot::Receiver<Result<Vec<Answer>, Failure>>,
+    answers: oneshot::Receiver<Result<Answers, Failure>>,
 }
 
 impl Client {
@@ -77,7 +80,7 @@ impl Client {
     }
 
     /// Ends the schedule and waits for what is still unanswered.
-    pub(crate) async fn finish(self) -> Result<Vec<Answer>, Failure> {
+    pub(crate) async fn finish(self) -> Result<Answers, Failure> {
         self.stop.store(true, Relaxed);
         self.answers.await.map_err(|_| "the client thread ended without an answer")?
     }
@@ -104,169 +107,33 @@ fn open(address: SocketAddr, requests: &[Vec<u8>]) -> Result<Vec<TcpStream>, Fai
     Ok(lines)
 }
 
-/// Which connection carries which request. Only its holder writes on a connection.
-struct Desk {
-    free: VecDeque<usize>,
-    waiting: VecDeque<u32>,
-    carries: Vec<Option<u32>>,
-    sent: u32,
-    answered: u32,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::App;
+    use crate::clock;
+    use crate::corpus::Corpus;
+    use crate::service::{PATHS, Service};
 
-struct Switchboard<'a> {
-    lines: &'a [TcpStream],
-    requests: &'a [Vec<u8>],
-    desk: Mutex<Desk>,
-}
-
-impl Switchboard<'_> {
-    fn desk(&self) -> std::sync::MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Real time is the point here: the client's threads run while the service's only one is held.
+    #[test]
+    fn a_stall_is_in_the_latency_of_every_request_due_meanwhile_even_without_a_free_connection() {
+        const STALL: Duration = Duration::from_millis(400);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let address = listener.local_addr().expect("its address");
+            let app = App::new(Arc::new(Corpus::of_this_example()));
+            tokio::spawn(Service::new(app, None).serve(listener));
+            let client = Client::connect(address, &PATHS).await.expect("connected");
+            let zero = clock::now();
+            client.start(zero).expect("waiting for the start");
+            clock::hold(STALL);
+            let stalled = zero.elapsed();
+            let answers = client.finish().await.expect("all answered");
+            let meanwhile: Vec<_> = answers.all.iter().filter(|answer| answer.due < stalled).collect();
+            assert!(meanwhile.len() > CONNECTIONS, "only {} requests were due", meanwhile.len());
+            assert!(meanwhile.iter().all(|answer| answer.due + answer.latency >= stalled));
+        });
     }
-
-    fn is_due(&self, number: u32) -> Result<(), Failure> {
-        let mut desk = self.desk();
-        desk.sent += 1;
-        let Some(line) = desk.free.pop_front() else {
-            desk.waiting.push_back(number);
-            return Ok(());
-        };
-        desk.carries[line] = Some(number);
-        drop(desk);
-        self.write(line, number)
-    }
-
-    /// Frees the line for the request that has waited longest; returns the number of the answered one.
-    fn is_answered(&self, line: usize) -> Result<u32, Failure> {
-        let mut desk = self.desk();
-        let number = desk.carries[line].take().ok_or("an answer nobody asked for")?;
-        desk.answered += 1;
-        match desk.waiting.pop_front() {
-            None => desk.free.push_back(line),
-            Some(next) => {
-                desk.carries[line] = Some(next);
-                drop(desk);
-                self.write(line, next)?;
-            }
-        }
-        Ok(number)
-    }
-
-    fn unanswered(&self) -> u32 {
-        let desk = self.desk();
-        desk.sent - desk.answered
-    }
-
-    /// A request is far smaller than a socket's buffer, and the line is empty: one write takes it whole.
-    fn write(&self, line: usize, number: u32) -> Result<(), Failure> {
-        let request = &self.requests[number as usize % self.requests.len()];
-        match (&self.lines[line]).write(request)? {
-            n if n == request.len() => Ok(()),
-            n => Err(format!("a request was cut at {n} bytes").into()),
-        }
-    }
-}
-
-fn converse(
-    mut lines: Vec<TcpStream>,
-    requests: &[Vec<u8>],
-    zero: Instant,
-    stop: &AtomicBool,
-) -> Result<Vec<Answer>, Failure> {
-    let mut poll = Poll::new()?;
-    for (line, stream) in lines.iter_mut().enumerate() {
-        poll.registry().register(stream, Token(line), Interest::READABLE)?;
-    }
-    let desk = Desk {
-        free: (0..lines.len()).collect(),
-        waiting: VecDeque::new(),
-        carries: vec![None; lines.len()],
-        sent: 0,
-        answered: 0,
-    };
-    let board = Switchboard { lines: &lines, requests, desk: Mutex::new(desk) };
-    thread::scope(|scope| {
-        let schedule = thread::Builder::new().name("schedule".into()).spawn_scoped(scope, || {
-            let result = keep_schedule(&board, zero, stop);
-            // Also on an error: the reader must not wait for a schedule that is over.
-            stop.store(true, Relaxed);
-            result
-        })?;
-        let answers = read_answers(&board, &mut poll, zero, stop);
-        stop.store(true, Relaxed);
-        schedule.join().map_err(|_| "the schedule panicked")??;
-        answers
-    })
-}
-
-fn due(number: u32) -> Duration {
-    EVERY * number
-}
-
-fn keep_schedule(board: &Switchboard<'_>, zero: Instant, stop: &AtomicBool) -> Result<(), Failure> {
-    for number in 1.. {
-        clock::hold_until(zero + due(number));
-        if stop.load(Relaxed) {
-            break;
-        }
-        board.is_due(number)?;
-    }
-    Ok(())
-}
-
-fn read_answers(
-    board: &Switchboard<'_>,
-    poll: &mut Poll,
-    zero: Instant,
-    stop: &AtomicBool,
-) -> Result<Vec<Answer>, Failure> {
-    let mut answers = Vec::with_capacity(4096);
-    let mut buffers = vec![Vec::new(); board.lines.len()];
-    let mut events = Events::with_capacity(CONNECTIONS);
-    let mut ended: Option<Instant> = None;
-    loop {
-        match poll.poll(&mut events, Some(10 * EVERY)) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            polled => polled?,
-        }
-        for event in &events {
-            let line = event.token().0;
-            if take_response(&board.lines[line], &mut buffers[line])? {
-                let now = zero.elapsed();
-                let due = due(board.is_answered(line)?);
-                answers.push(Answer { due, latency: now.saturating_sub(due) });
-            }
-        }
-        if stop.load(Relaxed) {
-            let since = *ended.get_or_insert_with(clock::now);
-            match board.unanswered() {
-                // One more turn: the schedule may have been between its look at `stop` and its send.
-                0 if since.elapsed() > 5 * EVERY => return Ok(answers),
-                0 => {}
-                left if since.elapsed() > DRAIN => {
-                    return Err(format!("{left} requests unanswered {DRAIN:?} after the last was due").into());
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Reads all there is; whether a whole response was among it. One request a line, so one response a line.
-fn take_response(mut stream: &TcpStream, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
-    let mut chunk = [0; 4096];
-    loop {
-        match stream.read(&mut chunk) {
-            Ok(0) => return Err("the service closed a connection".into()),
-            Ok(n) => buffer.extend_from_slice(&chunk[..n]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let complete = http::response_length(buffer)?.is_some_and(|length| buffer.len() >= length);
-    if complete {
-        buffer.clear();
-    }
-    Ok(complete)
 }

@@ -94,7 +94,7 @@ fn read_artifacts(messages: impl BufRead) -> Result<Crates, Failure> {
     Ok(crates)
 }
 
-/// From `registry+https://…#name@1.2.3`; packages of the workspace itself (`path+file://…`) are not wanted.
+/// From `registry+https://…#name@1.2.3`. Packages of the workspace itself (`path+file://…`) are not wanted.
 fn name_and_version(package_id: &str) -> Option<(String, String)> {
     let (source, package) = package_id.split_once('#')?;
     let (name, version) = package.split_once('@')?;

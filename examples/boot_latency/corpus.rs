@@ -38,7 +38,6 @@ const CRATES: [&str; 24] = [
 #[derive(Debug)]
 pub(crate) struct Crate {
     pub(crate) name: String,
-    pub(crate) version: String,
     pub(crate) folder: PathBuf,
     pub(crate) manifest: String,
     /// README and changelog, as far as the crate has them.
@@ -66,8 +65,8 @@ impl Corpus {
         let missing: Vec<_> = CRATES.into_iter().filter(|name| !compiled.contains_key(*name)).collect();
         if !missing.is_empty() {
             return Err(format!(
-                "no corpus: cargo compiled {} crates for this example, but not {}; build it once with `cargo build \
-                 --release --example boot_latency`, or try `--synthetic`, which needs none",
+                "no corpus: cargo compiled {} crates for this example, but not {}; build it once with \
+                 `cargo build --release --example boot_latency`, or try `--synthetic`, which needs none",
                 compiled.len(),
                 missing.join(", ")
             )
@@ -76,7 +75,7 @@ impl Corpus {
         let mut corpus = Self::default();
         for name in CRATES {
             let (version, folder) = &compiled[name];
-            corpus.add_crate(name, version, folder).map_err(|error| {
+            corpus.add_crate(name, folder).map_err(|error| {
                 format!(
                     "no corpus: cannot read the source of {name} {version} in {}: {error}",
                     folder.display()
@@ -97,11 +96,10 @@ impl Corpus {
         corpus
     }
 
-    fn add_crate(&mut self, name: &str, version: &str, folder: &Path) -> Result<(), Failure> {
+    fn add_crate(&mut self, name: &str, folder: &Path) -> Result<(), Failure> {
         let optional = |file| fs::read_to_string(folder.join(file)).ok();
         self.crates.push(Crate {
             name: name.to_owned(),
-            version: version.to_owned(),
             folder: folder.to_path_buf(),
             manifest: fs::read_to_string(folder.join("Cargo.toml"))?,
             pages: ["README.md", "CHANGELOG.md"].into_iter().filter_map(optional).collect(),

@@ -19,6 +19,7 @@ mod adapter;
 mod app;
 mod client;
 mod clock;
+mod conversation;
 mod governed;
 mod http;
 mod ledger;
@@ -72,14 +73,18 @@ fn run(options: &Options) -> Result<(), Failure> {
         eprintln!("note: a debug build; figures that mean something come from `cargo run --release`");
     }
     let scene = scene(options)?;
-    options.check_victim(&scene.task_names())?;
+    let names: Vec<_> = scene.declared().0.iter().map(|task| task.name).collect();
+    options.check_victim(&names)?;
     let strategies = Strategy::list(options.all, options.synthetic.is_some());
     if !options.json {
         println!("{}", introduction::text(&scene, &strategies));
     }
     hide_deliberate_panics();
     let Results { rows, reports } = results::measure(&scene, &strategies)?;
-    let judged = promises::judge(&rows, options.synthetic.is_some());
+    let judged = match cfg!(debug_assertions) {
+        true => vec!["not judged: a debug build".into()],
+        false => promises::judge(&rows, options),
+    };
     if options.json {
         for row in &rows {
             println!("{}", output::json(row, options.synthetic, options.rounds));
@@ -93,7 +98,7 @@ fn run(options: &Options) -> Result<(), Failure> {
         }
         println!("\n{}", judged.join("\n"));
         for (flavor, report) in reports {
-            println!("\nthe governed run on {flavor}:\n{report}");
+            println!("\nthe governed run on {flavor}:\n{}", report.to_string().trim_end());
         }
     }
     Ok(())

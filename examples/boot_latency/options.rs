@@ -26,7 +26,9 @@ usage: cargo run --release --example boot_latency -- [options]
                     or random
   --help            this text
 
-In JSON, null stands where there was nothing to measure (`nothing` has no polls and no boot).
+The JSON keys boot_ms and idle_start_ms count from when the listener is up, to the last end of a normal
+task and to the first start of an idle one; tasks are those whose body ran; requests are those behind
+p50_ms, p99_ms and max_ms. null: there was nothing to measure.
 ";
 
 /// Long enough to be seen in the report, short enough for a demonstration.
@@ -59,6 +61,8 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) profile: Profile,
     pub(crate) victim: Option<Victim>,
+    /// A profile or a monkey was given: the figures are no longer those of the defaults.
+    pub(crate) tuned: bool,
 }
 
 #[derive(Debug)]
@@ -100,6 +104,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Comma
         json: false,
         profile: Profile::default(),
         victim: None,
+        tuned: false,
     };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -117,6 +122,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Comma
             "--json" => options.json = true,
             "--block" | "--rounds" | "--profile" | "--monkey" => {
                 let value = attached.or_else(|| arguments.next().filter(|next| !next.starts_with("--")));
+                options.tuned |= matches!(option, "--profile" | "--monkey");
                 let value = value.ok_or_else(|| refused(option, None, "it needs a value; see --help"))?;
                 match option {
                     "--block" => block = Some(block_mode(&value)?),

@@ -74,8 +74,8 @@ pub(crate) fn json(row: &Row, synthetic: Option<Block>, rounds: usize) -> String
     let block = synthetic.map_or("real", Block::name);
     let ms = |value: Option<f64>| value.map_or_else(|| "null".into(), |ms| format!("{ms:.3}"));
     format!(
-        "{{\"runtime\":\"{}\",\"strategy\":\"{}\",\"block\":\"{block}\",\"p50_ms\":{},\"p99_ms\":{},\"max_ms\":{},\
-         \"over_50ms\":{},\"longest_poll_ms\":{},\"boot_ms\":{},\"idle_start_ms\":{},\"tasks\":{},\
+        "{{\"runtime\":\"{}\",\"strategy\":\"{}\",\"block\":\"{block}\",\"p50_ms\":{},\"p99_ms\":{},\
+         \"max_ms\":{},\"over_50ms\":{},\"longest_poll_ms\":{},\"boot_ms\":{},\"idle_start_ms\":{},\"tasks\":{},\
          \"requests\":{},\"rounds\":{rounds}}}",
         row.flavor.name(),
         row.strategy.name(),

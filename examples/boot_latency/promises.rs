@@ -1,15 +1,23 @@
 //! What the governed rows must show beside the others, judged on the figures of this very run.
 
 use crate::figures::Figures;
+use crate::options::Options;
 use crate::output::{Row, find};
 use crate::round::Flavor;
 use crate::strategy::Strategy;
+use crate::tasks::Block;
 
 /// With nothing running, a p99 beyond this says that the machine was busy with something else.
 const BUSY_MS: f64 = 1.0;
 
 /// One line a promise: kept or missed, and by which figures.
-pub(crate) fn judge(rows: &[Row], synthetic: bool) -> Vec<String> {
+pub(crate) fn judge(rows: &[Row], options: &Options) -> Vec<String> {
+    if options.tuned {
+        return vec!["not judged: the promises are about the default profile without a monkey".into()];
+    }
+    if options.synthetic == Some(Block::Burn) {
+        return vec!["not judged: with --block burn the machine's spare cores are measured as well".into()];
+    }
     let mut lines = Vec::new();
     for flavor in Flavor::BOTH {
         let figures = |strategy| find(rows, flavor, strategy);
@@ -18,10 +26,10 @@ pub(crate) fn judge(rows: &[Row], synthetic: bool) -> Vec<String> {
                 "void    {flavor}: the machine is busy: nothing has p99 {p99:.2} ms > {BUSY_MS} ms"
             ));
         }
-        let judged = match (synthetic, flavor) {
-            (true, Flavor::CurrentThread) => one_worker(&figures),
-            (true, Flavor::MultiThread) => two_workers(&figures),
-            (false, _) => real(&figures),
+        let judged = match (options.synthetic, flavor) {
+            (Some(_), Flavor::CurrentThread) => one_worker(&figures),
+            (Some(_), Flavor::MultiThread) => two_workers(&figures),
+            (None, _) => real(&figures),
         };
         for (claim, value, limit) in judged.unwrap_or_default() {
             let verdict = if value <= limit { "kept  " } else { "MISSED" };
@@ -72,6 +80,7 @@ fn real<'a>(figures: &dyn Fn(Strategy) -> Option<&'a Figures>) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options;
 
     fn row(flavor: Flavor, strategy: Strategy, p99_ms: f64) -> Row {
         let figures = Figures {
@@ -89,18 +98,33 @@ mod tests {
         Row { flavor, strategy, figures }
     }
 
+    fn options(line: &str) -> Options {
+        match options::parse(line.split(' ').map(str::to_owned)) {
+            Ok(options::Command::Run(options)) => options,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
     #[test]
     fn a_governor_no_better_than_spawn_all_has_missed() {
         let rows = [Strategy::Nothing, Strategy::JoinAll, Strategy::SpawnAll, Strategy::Governed]
             .map(|strategy| row(Flavor::CurrentThread, strategy, 0.9));
-        let lines = judge(&rows, true);
+        let lines = judge(&rows, &options("--synthetic"));
         assert_eq!(lines.len(), 3);
         assert!(lines[1].starts_with("MISSED") && lines[1].contains("spawn_all"), "{}", lines[1]);
     }
 
     #[test]
     fn a_busy_machine_makes_the_run_void() {
-        let lines = judge(&[row(Flavor::MultiThread, Strategy::Nothing, 1.2)], true);
+        let lines = judge(&[row(Flavor::MultiThread, Strategy::Nothing, 1.2)], &options("--synthetic"));
         assert!(lines[0].starts_with("void"), "{lines:?}");
+    }
+
+    #[test]
+    fn only_the_defaults_are_judged() {
+        let rows = [row(Flavor::CurrentThread, Strategy::Governed, 0.9)];
+        for line in ["--synthetic --block burn", "--profile concurrency=1", "--monkey #0"] {
+            assert!(judge(&rows, &options(line))[0].starts_with("not judged"), "{line}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! All rounds, and the medians of each strategy on each runtime.
 
+use std::time::Duration;
+
 use afterboot::Report;
 
 use crate::Failure;
@@ -7,6 +9,9 @@ use crate::figures::Figures;
 use crate::output::Row;
 use crate::round::{Flavor, Scene};
 use crate::strategy::Strategy;
+
+/// A schedule later than this makes slow requests by itself, whatever the service does.
+const LATE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
@@ -29,6 +34,9 @@ pub(crate) fn measure(scene: &Scene<'_>, strategies: &[Strategy]) -> Result<Resu
         for (&(flavor, strategy), figures) in cases.iter().zip(&mut figures) {
             eprintln!("round {round} of {rounds}: {flavor}, {}", strategy.name());
             let measured = scene.run(flavor, strategy)?;
+            if measured.lateness > LATE {
+                eprintln!("note: no core for the client's own schedule for {:.0?}", measured.lateness);
+            }
             figures.push(measured.figures);
             if strategy == Strategy::Governed {
                 reports.extend(measured.report.map(|report| (flavor, report)));

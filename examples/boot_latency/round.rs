@@ -72,6 +72,8 @@ pub(crate) struct Scene<'a> {
 pub(crate) struct Measured {
     pub(crate) figures: Figures,
     pub(crate) report: Option<Report>,
+    /// Of the client's own schedule.
+    pub(crate) lateness: Duration,
 }
 
 impl Scene<'_> {
@@ -115,7 +117,8 @@ impl Scene<'_> {
         let answers = timeout(DEADLINE, client.finish()).await.map_err(late)??;
 
         check(&ledger, expected)?;
-        Ok(Measured { figures: Figures::of(&answers, &ledger, self.window), report })
+        let lateness = answers.lateness;
+        Ok(Measured { lateness, figures: Figures::of(&answers.all, &ledger, self.window), report })
     }
 
     fn tasks(&self, strategy: Strategy, app: &Arc<App>) -> (Vec<SideTask>, Expected) {
@@ -127,10 +130,9 @@ impl Scene<'_> {
         }
     }
 
-    /// The names a monkey may be given, in the order of declaration.
-    pub(crate) fn task_names(&self) -> Vec<&'static str> {
-        let (tasks, _) = self.tasks(Strategy::Governed, &App::new(self.corpus.clone()));
-        tasks.iter().map(|task| task.name).collect()
+    /// What every strategy runs, in the order of declaration.
+    pub(crate) fn declared(&self) -> (Vec<SideTask>, Expected) {
+        self.tasks(Strategy::Governed, &App::new(self.corpus.clone()))
     }
 
     /// 600 ms in the published demo; the real boot is a demonstration too, and waits less than the default

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use afterboot::Governor;
 use hyper::body::Incoming;
@@ -41,7 +42,11 @@ impl Service {
     /// Accepts until the runtime ends.
     pub(crate) async fn serve(self, listener: TcpListener) {
         loop {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors, say: tried again, not spun on.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                continue;
+            };
             // Without it the kernel may hold back the end of an answer; the connection works all the same.
             let _ = stream.set_nodelay(true);
             let service = self.clone();

@@ -1,3 +1,20 @@
 //! The integration tests: claims about the running governor, each citing an invariant of `DESIGN.md`.
 
 mod common;
+mod gate;
+mod panics;
+mod run;
+mod demand;
+mod limits;
+mod order;
+mod shutdown;
+mod lane;
+mod pulse;
+mod laws;
+mod blocking;
+mod program;
+mod wakers;
+mod quiet;
+mod monkey;
+mod report;
+mod stress;

@@ -1,6 +1,7 @@
 //! Small startup work, some of which goes wrong: manifests, recent files, synonyms, saved searches, a usage
 //! ping.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::sync::Arc;
@@ -14,43 +15,28 @@ use crate::app::App;
 /// Marks the panic that belongs to the example; the panic hook keeps it off the screen.
 pub(crate) const DELIBERATE: &str = "deliberate: ";
 
-#[derive(Debug)]
-#[expect(dead_code, reason = "kept as a service would keep it; only the number of manifests is shown")]
-pub(crate) struct Manifest {
-    name: String,
-    version: String,
-    edition: Option<String>,
-    features: Vec<String>,
-    dependencies: Vec<String>,
+/// By crate.
+#[derive(Debug, Default)]
+pub(crate) struct Manifests {
+    features: BTreeMap<String, Vec<String>>,
+    dependencies: BTreeMap<String, Vec<String>>,
 }
 
 /// Manifests as cargo publishes them: normalised, one key a line, a table for each dependency.
 pub(crate) async fn parse_manifests(app: Arc<App>) -> BodyResult {
-    let mut manifests = Vec::new();
+    let mut manifests = Manifests::default();
     for one in &app.corpus.crates {
-        let mut manifest = Manifest {
-            name: one.name.clone(),
-            version: one.version.clone(),
-            edition: None,
-            features: Vec::new(),
-            dependencies: Vec::new(),
-        };
+        let features = manifests.features.entry(one.name.clone()).or_default();
+        let dependencies = manifests.dependencies.entry(one.name.clone()).or_default();
         let mut table = "";
         for line in one.manifest.lines() {
             if let Some(header) = line.strip_prefix('[') {
                 table = header.trim_matches(['[', ']']);
-                if let Some((_, dependency)) = table.split_once("dependencies.") {
-                    manifest.dependencies.push(dependency.to_owned());
-                }
-            } else if let Some((key, value)) = line.split_once(" = ") {
-                match (table, key) {
-                    ("package", "edition") => manifest.edition = Some(value.trim_matches('"').to_owned()),
-                    ("features", feature) => manifest.features.push(feature.to_owned()),
-                    _ => {}
-                }
+                dependencies.extend(table.split_once("dependencies.").map(|(_, name)| name.to_owned()));
+            } else if table == "features" {
+                features.extend(line.split_once(" = ").map(|(name, _)| name.to_owned()));
             }
         }
-        manifests.push(manifest);
         yield_if_due().await;
     }
     let _ = app.manifests.set(manifests);
@@ -94,6 +80,14 @@ pub(crate) async fn restore_searches() -> BodyResult {
 /// Switched off: its condition is false, so this is never entered.
 pub(crate) async fn ping() -> BodyResult {
     Err("the usage ping ran although its condition is false".into())
+}
+
+impl fmt::Display for Manifests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = |by_crate: &BTreeMap<String, Vec<String>>| by_crate.values().map(Vec::len).sum::<usize>();
+        let (features, dependencies) = (total(&self.features), total(&self.dependencies));
+        write!(f, "{} crates, {features} features, {dependencies} dependencies", self.features.len())
+    }
 }
 
 impl fmt::Display for RecentFile {

@@ -1,5 +1,6 @@
 //! Output made from the corpus: documentation pages and a compressed snapshot.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -12,41 +13,43 @@ use pulldown_cmark::{Options, Parser, html};
 use super::BodyResult;
 use crate::app::App;
 
-#[derive(Debug)]
-#[expect(dead_code, reason = "kept as a service would keep it; only the number of pages is shown")]
-pub(crate) struct Page {
-    title: String,
-    html: String,
+/// HTML by title.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    html: BTreeMap<String, String>,
+    bytes: usize,
 }
 
-/// READMEs and changelogs first, then the page of each source file: its `//!` lines.
+/// READMEs and changelogs first, then a page for each source file: its `//!` lines.
 pub(crate) async fn render(app: Arc<App>) -> BodyResult {
-    let mut pages = Vec::new();
+    let mut pages = Pages::default();
     for one in &app.corpus.crates {
         for text in &one.pages {
             // A changelog is long: a piece at a time, cut where a heading begins.
             for section in text.split("\n## ") {
-                pages.push(page(&one.name, section));
+                pages.add(&one.name, section);
                 yield_if_due().await;
             }
         }
     }
     for file in &app.corpus.files {
         let lines = file.text.lines().filter_map(|line| line.trim_start().strip_prefix("//!"));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        if !text.is_empty() {
-            pages.push(page(&file.name, &text));
-        }
+        pages.add(&file.name, &lines.collect::<Vec<_>>().join("\n"));
         yield_if_due().await;
     }
     let _ = app.pages.set(pages);
     Ok(())
 }
 
-fn page(title: &str, markdown: &str) -> Page {
-    let mut html = String::with_capacity(markdown.len() * 3 / 2);
-    html::push_html(&mut html, Parser::new_ext(markdown, Options::ENABLE_TABLES));
-    Page { title: title.to_owned(), html }
+impl Pages {
+    fn add(&mut self, title: &str, markdown: &str) {
+        if !markdown.is_empty() {
+            let page = self.html.entry(title.to_owned()).or_default();
+            let before = page.len();
+            html::push_html(page, Parser::new_ext(markdown, Options::ENABLE_TABLES));
+            self.bytes += page.len() - before;
+        }
+    }
 }
 
 /// Input between two looks at the clock: well under a millisecond of compression.
@@ -70,6 +73,12 @@ pub(crate) async fn compress(app: Arc<App>) -> BodyResult {
     }
     let _ = app.snapshot.set(Snapshot { plain: app.corpus.bytes, gzip: encoder.finish()? });
     Ok(())
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} bytes of HTML", self.html.len(), self.bytes)
+    }
 }
 
 impl fmt::Display for Snapshot {

@@ -19,6 +19,7 @@ const OFFERED: usize = 5;
 #[derive(Debug)]
 pub(crate) struct SymbolTable {
     defined: BTreeMap<String, Vec<(usize, usize)>>,
+    places: usize,
 }
 
 pub(crate) async fn build(app: Arc<App>) -> BodyResult {
@@ -33,7 +34,8 @@ pub(crate) async fn build(app: Arc<App>) -> BodyResult {
             }
         }
     }
-    let _ = app.symbols.set(SymbolTable { defined });
+    let places = defined.values().map(Vec::len).sum();
+    let _ = app.symbols.set(SymbolTable { defined, places });
     Ok(())
 }
 
@@ -85,8 +87,7 @@ pub(crate) async fn suggest(app: Arc<App>) -> BodyResult {
 
 impl fmt::Display for SymbolTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places: usize = self.defined.values().map(Vec::len).sum();
-        write!(f, "{} names in {places} places", self.defined.len())
+        write!(f, "{} names in {} places", self.defined.len(), self.places)
     }
 }
 
