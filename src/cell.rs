@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use crate::attempt::{BoxedAttempt, Failure};
 use crate::catch::{catch, catch_quietly};
+use crate::context;
 use crate::error::{BoxError, TaskError};
 use crate::outcome::{Outcome, SkipReason};
 use crate::shared::Shared;
@@ -55,6 +56,21 @@ pub(crate) struct Parts<T> {
     pub(crate) declared_in: Option<tracing::span::Id>,
 }
 
+/// A slot that is lent while its task waits for another one's end.
+struct Lent {
+    shared: Weak<Shared>,
+    waiter: Id,
+    target: Id,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.apply(|core, _, _| core.wait_ends(self.waiter, self.target));
+        }
+    }
+}
+
 enum Body<T> {
     Here(BoxedAttempt<T>),
     /// Taken out for a poll: no lock is held across it.
@@ -87,14 +103,33 @@ impl<T: Send + Sync + 'static> Cell<T> {
     }
 
     /// Resolves when the result is there.
-    pub(crate) async fn settled(&self) {
+    ///
+    /// # Errors
+    /// The wait would close a cycle.
+    pub(crate) async fn settled(&self) -> Result<(), TaskError> {
+        let mut lent = None;
         loop {
             // Made before the look, so that a result that comes between is not missed.
             let settled = self.settled.wait();
             if self.result.get().is_some() {
-                return;
+                return Ok(());
+            }
+            if lent.is_none() {
+                lent = self.lend()?;
             }
             settled.await;
+        }
+    }
+
+    /// Inside a governed task of the same governor: lends its slot for as long as the guard lives.
+    fn lend(&self) -> Result<Option<Lent>, TaskError> {
+        let Some(waiter) = context::task_of(self.shared.as_ptr()) else { return Ok(None) };
+        let Some(shared) = self.shared.upgrade() else { return Ok(None) };
+        let lent = shared.apply(|core, _, actions| core.wait_begins(waiter, self.id, actions));
+        match lent {
+            Ok(false) => Ok(None),
+            Ok(true) => Ok(Some(Lent { shared: self.shared.clone(), waiter, target: self.id })),
+            Err(path) => Err(TaskError::cycle(path)),
         }
     }
 
@@ -132,7 +167,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
     fn outcome(&self) -> Option<Outcome> {
         Some(match self.result.get()? {
             Ok(_) => Outcome::Completed,
-            Err(error) => error.outcome().clone(),
+            Err(error) => error.outcome().cloned().unwrap_or(Outcome::Abandoned),
         })
     }
 

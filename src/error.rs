@@ -18,58 +18,87 @@ pub struct TaskError(Arc<Inner>);
 
 struct Inner {
     task: Cow<'static, str>,
-    outcome: Outcome,
+    why: Why,
     source: Option<BoxError>,
+}
+
+#[derive(Debug)]
+enum Why {
+    Ended(Outcome),
+    /// The names of the tasks that wait for each other, the first again at the end.
+    Cycle(Vec<String>),
 }
 
 impl TaskError {
     pub(crate) fn new(task: Cow<'static, str>, outcome: Outcome, source: Option<BoxError>) -> TaskError {
-        TaskError(Arc::new(Inner { task, outcome, source }))
+        TaskError(Arc::new(Inner { task, why: Why::Ended(outcome), source }))
     }
 
-    /// The name under which the task was declared.
+    /// `path` begins and ends with the task that was about to wait.
+    pub(crate) fn cycle(path: Vec<String>) -> TaskError {
+        let task = path.get(1).or(path.first()).cloned().unwrap_or_default();
+        TaskError(Arc::new(Inner { task: task.into(), why: Why::Cycle(path), source: None }))
+    }
+
+    /// The name under which the task was declared that was waited for.
     pub fn task(&self) -> &str {
         &self.0.task
     }
 
-    /// How the task ended.
-    pub fn outcome(&self) -> &Outcome {
-        &self.0.outcome
+    /// How the task ended. `None` where it has not: the wait was refused, see [`is_cycle`](TaskError::is_cycle).
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.0.why {
+            Why::Ended(outcome) => Some(outcome),
+            Why::Cycle(_) => None,
+        }
+    }
+
+    /// The wait would have closed a cycle of tasks that wait for each other, or of a task with itself.
+    pub fn is_cycle(&self) -> bool {
+        !self.cycle_path().is_empty()
+    }
+
+    /// The names along that cycle; it begins and ends with the task that was about to wait. Empty otherwise.
+    pub fn cycle_path(&self) -> &[String] {
+        match &self.0.why {
+            Why::Cycle(path) => path,
+            Why::Ended(_) => &[],
+        }
     }
 
     /// The task returned `Err`.
     pub fn is_failed(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Failed(_))
+        matches!(self.outcome(), Some(Outcome::Failed(_)))
     }
 
     /// The task panicked.
     pub fn is_panicked(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Panicked(_))
+        matches!(self.outcome(), Some(Outcome::Panicked(_)))
     }
 
     /// The task's `timeout` passed.
     pub fn is_timed_out(&self) -> bool {
-        matches!(self.0.outcome, Outcome::TimedOut { .. })
+        matches!(self.outcome(), Some(Outcome::TimedOut { .. }))
     }
 
     /// The task's condition was false, or a predecessor did not complete.
     pub fn is_skipped(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Skipped(_))
+        matches!(self.outcome(), Some(Outcome::Skipped(_)))
     }
 
     /// The task was cancelled: by its handle, by a shutdown, or because the runtime went away.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Cancelled(_))
+        matches!(self.outcome(), Some(Outcome::Cancelled(_)))
     }
 
     /// The task was left behind while its code was still running.
     pub fn is_abandoned(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Abandoned)
+        matches!(self.outcome(), Some(Outcome::Abandoned))
     }
 
     /// The task was declared wrongly.
     pub fn is_invalid(&self) -> bool {
-        matches!(self.0.outcome, Outcome::Invalid(_))
+        matches!(self.outcome(), Some(Outcome::Invalid(_)))
     }
 }
 
@@ -77,14 +106,21 @@ impl fmt::Debug for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskError")
             .field("task", &self.0.task)
-            .field("outcome", &self.0.outcome)
+            .field("why", &self.0.why)
             .finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task {:?} {}", self.0.task, self.0.outcome)
+        match &self.0.why {
+            Why::Ended(outcome) => write!(f, "task {:?} {outcome}", self.0.task),
+            Why::Cycle(path) => {
+                write!(f, "waiting for task {:?} would never end: ", self.0.task)?;
+                let path: Vec<String> = path.iter().map(|name| format!("{name:?}")).collect();
+                f.write_str(&path.join(" waits for "))
+            }
+        }
     }
 }
 

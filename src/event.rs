@@ -51,6 +51,20 @@ pub enum Event {
         /// How it ended.
         outcome: Outcome,
     },
+    /// A governed poll has held the lane for `stuck_after`: the lane goes on without it.
+    Stuck {
+        /// Its name, as declared.
+        task: Arc<str>,
+        /// How many tasks were declared before it.
+        number: u64,
+    },
+    /// A task has been running for 30 s.
+    Slow {
+        /// Its name, as declared.
+        task: Arc<str>,
+        /// How many tasks were declared before it.
+        number: u64,
+    },
     /// The gate of the idle queue opened.
     GateOpened {
         /// By what, when, and what held it last.
@@ -136,6 +150,14 @@ pub(crate) fn event(core: &Core, note: Note, now: Stamp) -> Event {
         Note::Ended(id, outcome) => {
             let (task, number) = task(id);
             Event::Ended { task, number, outcome }
+        }
+        Note::Stuck(id) => {
+            let (task, number) = task(id);
+            Event::Stuck { task, number }
+        }
+        Note::Slow(id) => {
+            let (task, number) = task(id);
+            Event::Slow { task, number }
         }
         Note::GateOpened => Event::GateOpened { gate: core.gate().state(now) },
         Note::LongTask { start, length, who } => Event::LongTask { start: start.as_duration(), length, who },

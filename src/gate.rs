@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::clock::Stamp;
 use crate::quiet::window::{Disturbance, View, Window};
+use crate::text::Plain;
 
 /// When the gate of the idle queue opens.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ pub(crate) struct GateRules {
 pub enum OpenedBy {
     /// The application was quiet for a whole window.
     Quiet,
-    /// The timeout passed, counted from the first idle task.
+    /// The timeout passed, counted from the first idle task that waited.
     Timeout,
     /// [`Governor::open_gate`](crate::Governor::open_gate) was called.
     Hand,
@@ -44,7 +45,7 @@ pub enum OpenedBy {
 pub enum HeldBy {
     /// [`Governor::ready`](crate::Governor::ready) has not been called.
     NotReady,
-    /// No idle task has been declared.
+    /// No idle task waits.
     NoIdleTask,
     /// The future given to [`interactive_when`](crate::Builder::interactive_when) has not resolved.
     NotInteractive,
@@ -116,8 +117,14 @@ impl Gate {
         self.opened.is_some()
     }
 
-    pub(crate) fn idle_declared(&mut self, now: Stamp) {
-        self.first_idle.get_or_insert(now);
+    /// An idle task waits, where none did before.
+    pub(crate) fn idle_waits(&mut self, now: Stamp) {
+        self.first_idle = Some(now);
+    }
+
+    /// No idle task waits any more: the timeout counts anew from the next one.
+    pub(crate) fn no_idle_waits(&mut self) {
+        self.first_idle = None;
     }
 
     /// The application's own boot is over: the window begins, or begins anew.
@@ -264,12 +271,13 @@ impl fmt::Display for HeldBy {
         match self {
             HeldBy::NotReady => f.write_str("ready never given"),
             HeldBy::NotInteractive => f.write_str("interactive_when has not resolved"),
-            HeldBy::NoIdleTask => f.write_str("no idle task declared"),
+            HeldBy::NoIdleTask => f.write_str("no idle task waits"),
             HeldBy::Window => f.write_str("the quiet window alone"),
             HeldBy::LongTask { at, length, who } => {
+                let who = Plain(who, 40);
                 write!(f, "a long task of {} ms by {who} until {:.3} s", length.as_millis(), at.as_secs_f64())
             }
-            HeldBy::InFlight { held } => write!(f, "in flight: {held}"),
+            HeldBy::InFlight { held } => f.write_str(held),
         }
     }
 }
@@ -280,7 +288,7 @@ impl fmt::Display for GateState {
             GateState::Open { by, at, held_by } => {
                 write!(f, "opened by {by} at {:.3} s; held last by: {held_by}", at.as_secs_f64())
             }
-            GateState::Shut { why: HeldBy::NoIdleTask, .. } => f.write_str("shut; no idle task declared"),
+            GateState::Shut { why: HeldBy::NoIdleTask, .. } => f.write_str("shut; no idle task waits"),
             GateState::Shut { why, until: Some(until) } => {
                 write!(f, "shut; held by: {why}; {:.3} s at the earliest", until.as_secs_f64())
             }
@@ -312,7 +320,7 @@ mod tests {
     fn without_ready_the_window_begins_at_the_first_idle_task_and_ready_begins_it_anew() {
         let mut gate = gate(false);
         assert!(!gate.check_window(at(60_000)), "no idle task, no window");
-        gate.idle_declared(at(1_000));
+        gate.idle_waits(at(1_000));
         assert!(!gate.check_window(at(5_999)));
         gate.ready(at(4_000));
         assert!(!gate.check_window(at(8_999)));
@@ -323,7 +331,7 @@ mod tests {
     #[test]
     fn awaiting_ready_only_the_timeout_opens_a_gate_that_never_hears_of_it() {
         let mut gate = gate(true);
-        gate.idle_declared(at(0));
+        gate.idle_waits(at(0));
         assert!(!gate.check_window(at(44_000)));
         assert!(!gate.check_timeout(at(44_999)));
         assert!(gate.check_timeout(at(45_000)));
@@ -336,16 +344,16 @@ mod tests {
     #[test]
     fn a_no_carries_what_holds_it_and_until_when() {
         let mut gate = gate(false);
-        gate.idle_declared(at(0));
+        gate.idle_waits(at(0));
         gate.window_mut().long_task(at(2_000), Duration::from_millis(80), "index".into());
         assert_eq!(
             gate.state(at(2_500)).to_string(),
             "shut; held by: a long task of 80 ms by index until 2.000 s; 7.000 s at the earliest"
         );
-        gate.window_mut().in_flight_over("GET / (3)".into());
+        gate.window_mut().in_flight_over("3 in flight: GET / (3)".into());
         assert_eq!(
             gate.state(at(2_600)).to_string(),
-            "shut; held by: in flight: GET / (3); 45.000 s at the earliest"
+            "shut; held by: 3 in flight: GET / (3); 45.000 s at the earliest"
         );
     }
 
@@ -353,12 +361,12 @@ mod tests {
     fn a_hand_opens_it_at_once_and_it_stays_open() {
         let mut gate = gate(true);
         gate.open_by_hand(at(3));
-        gate.idle_declared(at(4));
+        gate.idle_waits(at(4));
         assert!(gate.is_open());
         assert!(!gate.check_timeout(at(90_000)));
         assert_eq!(
             gate.state(at(90_000)).to_string(),
-            "opened by hand at 0.003 s; held last by: no idle task declared"
+            "opened by hand at 0.003 s; held last by: no idle task waits"
         );
     }
 }

@@ -51,6 +51,7 @@ pub struct Builder {
     runtime: Option<Handle>,
     signals: Signals,
     overrides: Vec<Override>,
+    stuck_after: Duration,
 }
 
 /// A profile's text from outside, and where it came from.
@@ -59,9 +60,6 @@ struct Override {
     origin: String,
     text: Result<String, ConfigError>,
 }
-
-/// How many queued tasks a shutdown cancels before it lets go of the lock and of the tick.
-const AT_ONCE: usize = 1024;
 
 impl Governor {
     /// Starts to configure a governor.
@@ -82,6 +80,7 @@ impl Governor {
             runtime: None,
             signals: Signals::default(),
             overrides: Vec::new(),
+            stuck_after: Duration::from_secs(1),
         }
     }
 
@@ -179,18 +178,14 @@ impl Governor {
     /// finish the work.
     pub fn shutdown(&self, deadline: Duration) -> impl Future<Output = Report> + Send + 'static {
         let shared = Arc::clone(&self.shared);
-        let ends = shared.apply(|core, now, _| {
-            core.close_for(CancelReason::Shutdown);
+        let ends = shared.apply(|core, now, actions| {
+            core.close_for(CancelReason::Shutdown, actions);
             core.seal(now);
             now.after(deadline)
         });
         async move {
-            let mut place = Some(0);
-            while let Some(from) = place {
-                place = shared.apply(|core, now, actions| core.cancel_queued(from, AT_ONCE, now, actions));
-                if place.is_some() {
-                    tokio::task::yield_now().await;
-                }
+            while shared.apply(|core, now, actions| core.cancel_piece(now, actions)) {
+                tokio::task::yield_now().await;
             }
             let ends = shared.clock.instant(ends);
             loop {
@@ -313,6 +308,15 @@ impl Builder {
         self
     }
 
+    /// How long one governed poll may hold the lane on a multi_thread runtime. Then its task is named in a
+    /// warning and gives up its slot, and the lane goes on without it on a thread of the blocking pool, until the
+    /// poll returns. Default 1 s, real time; at least 10 ms. On a current_thread runtime nothing can run
+    /// meanwhile: the warning comes when the poll returns.
+    pub fn stuck_after(mut self, limit: Duration) -> Builder {
+        self.stuck_after = limit;
+        self
+    }
+
     /// Makes the governor. Nothing is spawned before the first task.
     ///
     /// # Errors
@@ -323,7 +327,8 @@ impl Builder {
     /// Not here; but on a runtime without timers the first wait panics inside tokio, in tokio's own words
     /// ("enable_time").
     pub fn build(self) -> Result<Governor, ConfigError> {
-        let Builder { name, mut profile, gate, monkey, seed, runtime, signals, overrides } = self;
+        let Builder { name, mut profile, gate, monkey, seed, runtime, signals, overrides, stuck_after } =
+            self;
         if monkey.is_some() {
             profile.monkey = monkey;
         }
@@ -332,7 +337,7 @@ impl Builder {
             let set = text.and_then(|text| profile.set(&text).map_err(|error| error.within(&origin)));
             problems.extend(set.err());
         }
-        problems.extend(plan::check(&name, &profile, &gate).err());
+        problems.extend(plan::check(&name, &profile, &gate, stuck_after).err());
         let runtime = runtime.map_or_else(Handle::try_current, Ok);
         if runtime.is_err() {
             problems.push(ConfigError::no_runtime());
@@ -341,7 +346,7 @@ impl Builder {
         let Ok(runtime) = runtime else { return Err(ConfigError::no_runtime()) };
         let seed = seed.unwrap_or_else(random_seed);
         let core = Core::new(profile, gate, seed);
-        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals)) })
+        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals, stuck_after)) })
     }
 }
 

@@ -31,16 +31,18 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         Arc::clone(&self.cell) as Arc<dyn Governed>
     }
 
-    /// Waits until the task has ended, without hurrying it.
+    /// Waits until the task has ended, without hurrying it. Inside a governed task of the same governor the
+    /// waiting task lends its slot meanwhile, so tasks that wait for each other's slot do not hang.
     ///
     /// # Errors
     /// [`TaskError`] where the task gave no value: it failed, panicked, timed out, was skipped, cancelled,
-    /// abandoned or declared wrongly.
+    /// abandoned or declared wrongly; and where the wait would close a cycle of tasks that wait for each other,
+    /// with the path.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost and nothing stops when the future is dropped.
     pub async fn wait(&self) -> Result<TaskRef<T>, TaskError> {
-        self.cell.settled().await;
+        self.cell.settled().await?;
         self.try_get().expect("a settled task has its result")
     }
 

@@ -3,6 +3,10 @@
 //! One spawned task a governor. It waits until a task may start or was woken, lets a whole tick of the event
 //! loop pass, and polls one task. So I/O and timers are served between any two governed polls, and at most one
 //! worker is ever busy with them, whatever the concurrency.
+//!
+//! A lane has a number. When a poll holds it for too long, the watchdog makes the next one, on a thread of the
+//! blocking pool; the old lane ends when its poll returns, and the lane on the pool gives way to one on the
+//! workers as soon as no poll is stuck.
 
 use std::borrow::Cow;
 use std::future::{Future, poll_fn};
@@ -12,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Sleep, sleep_until};
 
+use crate::catch::{catch, catch_quietly};
 use crate::cell::Governed;
 use crate::clock::{Stamp, Stopwatch};
 use crate::context;
@@ -21,19 +26,37 @@ use crate::shared::{Effects, Shared};
 use crate::table::Id;
 use crate::tick::Ticker;
 
-/// How many queued tasks the guard cancels before it lets go of the lock.
-const AT_ONCE: usize = 1024;
+/// Where a lane runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// As a task on the runtime's workers.
+    Worker,
+    /// On a thread of the blocking pool, while a stuck poll holds a worker.
+    Pool,
+}
+
+/// Starts the lane of this number.
+pub(crate) fn spawn(shared: &Arc<Shared>, number: u64, place: Place) {
+    let guard = Guard { shared: Arc::clone(shared), number, over: false };
+    match place {
+        Place::Worker => {
+            shared.runtime.spawn(run(guard, place));
+        }
+        Place::Pool => {
+            let runtime = shared.runtime.clone();
+            shared.runtime.spawn_blocking(move || {
+                // Timers panic once the runtime has begun to go away; the guard then resolves what is left.
+                catch_quietly("a lane on the blocking pool", || runtime.block_on(run(guard, place)));
+            });
+        }
+    }
+}
 
 /// Resolves what is left when the lane is dropped before its work is over: the runtime went away.
 pub(crate) struct Guard {
     shared: Arc<Shared>,
+    number: u64,
     over: bool,
-}
-
-impl Guard {
-    pub(crate) fn new(shared: Arc<Shared>) -> Guard {
-        Guard { shared, over: false }
-    }
 }
 
 impl Drop for Guard {
@@ -41,43 +64,59 @@ impl Drop for Guard {
         if self.over {
             return;
         }
-        self.shared.lock().lane_is_gone();
-        self.shared.apply(|core, _, _| core.close_for(CancelReason::RuntimeGone));
-        let mut place = Some(0);
-        while let Some(from) = place {
-            place = self.shared.apply(|core, now, actions| core.cancel_queued(from, AT_ONCE, now, actions));
+        let current = {
+            let mut state = self.shared.lock();
+            let current = state.is_current_lane(self.number);
+            state.lane_is_gone(self.number);
+            current
+        };
+        if current {
+            runtime_is_gone(&self.shared);
         }
-        self.shared.apply(|core, now, actions| core.end_running(now, actions));
     }
 }
 
+/// Nothing is polled any more: every handle is resolved.
+pub(crate) fn runtime_is_gone(shared: &Arc<Shared>) {
+    shared.apply(|core, _, actions| core.close_for(CancelReason::RuntimeGone, actions));
+    while shared.apply(|core, now, actions| core.cancel_piece(now, actions)) {}
+    shared.apply(|core, now, actions| core.end_running(now, actions));
+    // A lane on the blocking pool must see it: its thread would keep the runtime from being dropped.
+    shared.ready.kick();
+}
+
 /// The body of the lane's task.
-pub(crate) async fn run(mut guard: Guard) {
+async fn run(mut guard: Guard, place: Place) {
     let mut lane = Lane {
         shared: Arc::clone(&guard.shared),
+        number: guard.number,
+        place,
         start_first: true,
         measures: true,
-        known: None,
+        goes_on: false,
         actions: Actions::default(),
         effects: Effects::default(),
     };
-    let mut ticker = Ticker::new(lane.shared.multi_thread());
+    let mut ticker = Ticker::new(lane.shared.multi_thread() && place == Place::Worker);
     let mut timer = None;
     while lane.work(&mut timer).await {
         ticker.tick().await;
         lane.turn();
     }
     guard.over = true;
+    lane.shared.lane_ended.wake_all();
 }
 
 struct Lane {
     shared: Arc<Shared>,
+    number: u64,
+    place: Place,
     /// A start and a woken task alternate, so that neither a chatty task nor a long queue starves the other.
     start_first: bool,
     /// Whether the next turn's own time is measured.
     measures: bool,
-    /// What there was to do when the last turn ended: saves a look where there is more.
-    known: Option<Work>,
+    /// Known from the last turn: there is more to do at once.
+    goes_on: bool,
     actions: Actions,
     effects: Effects,
 }
@@ -92,15 +131,15 @@ struct Turn {
 }
 
 impl Lane {
-    /// Waits until something can be done; false where everything is over.
+    /// Waits until something can be done; false where everything is over, or another lane has taken over.
     async fn work(&mut self, timer: &mut Option<Pin<Box<Sleep>>>) -> bool {
         poll_fn(|cx| {
-            self.shared.ready.register(cx.waker());
+            if std::mem::take(&mut self.goes_on) {
+                return Poll::Ready(true);
+            }
+            self.shared.ready.register(self.number, cx.waker());
             loop {
-                let (now, work) = match self.known.take() {
-                    Some(Work::Now) => return Poll::Ready(true),
-                    _ => self.look(),
-                };
+                let (now, work) = self.look();
                 let at = match work {
                     Work::Over => return Poll::Ready(false),
                     Work::Now => return Poll::Ready(true),
@@ -127,9 +166,11 @@ impl Lane {
         let (now, work) = {
             let mut state = shared.lock();
             let now = shared.clock.now();
-            state.core.advance(now, &mut self.actions);
+            if state.is_current_lane(self.number) {
+                state.core.advance(now, &mut self.actions);
+            }
             state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
-            (now, state.work(now, &shared.ready))
+            (now, state.work((self.number, self.place), now, &shared.ready, &mut self.effects))
         };
         shared.perform(&mut self.effects);
         (now, work)
@@ -143,30 +184,43 @@ impl Lane {
         let began = Stopwatch::start();
         let polled = {
             let _here = context::enter(Arc::as_ptr(&self.shared), id, began);
-            if let Some(name) = &first {
-                cell.begin_span(&self.shared.name, name);
-            }
-            cell.poll(&mut Context::from_waker(&waker))
+            // The cell catches what a poll does; this net is for spans and for what lies between.
+            catch(|| {
+                if let Some(name) = &first {
+                    cell.begin_span(&self.shared.name, name);
+                }
+                cell.poll(&mut Context::from_waker(&waker))
+            })
         };
         let took = began.elapsed();
         let outcome = match polled {
-            Poll::Ready(outcome) => Some(outcome),
-            Poll::Pending => None,
+            Ok(Poll::Pending) => None,
+            Ok(Poll::Ready(outcome)) => Some(outcome),
+            Err(text) => Some(Outcome::Panicked(text)),
         };
         let (fate, name) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
             let fate = state.core.poll_ended(id, took, outcome, now, &mut self.actions);
+            let current = state.is_current_lane(self.number);
+            if current {
+                state.core.advance(now, &mut self.actions);
+            }
             state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
+            self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
             self.measures = state.core.cost().measures_next();
-            self.known = Some(state.glance(now, &self.shared.ready));
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
             let name = (fate != Fate::Keep).then(|| {
                 state.leave(id);
                 state.name(id)
             });
+            // A lane that was left behind has to tell the one that took over that its poll has returned.
+            self.effects.kick(!current);
             (fate, name.unwrap_or_default())
         };
+        if took >= self.shared.stuck_after {
+            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %id.place(), ?took, "one poll held the lane");
+        }
         match fate {
             Fate::Keep => {}
             Fate::Resolve(outcome) => {
@@ -183,30 +237,37 @@ impl Lane {
 
     /// Demanded tasks first; then a start and a woken task in turn.
     fn pick(&mut self) -> Option<Turn> {
-        let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if !state.is_current_lane(self.number) {
+            return None;
+        }
+        let now = shared.clock.now();
         let start_first = self.start_first;
-        let mut start = state.core.start_demanded(now);
+        let mut start = state.core.start_demanded(now, &mut self.actions);
         if start.is_none() && start_first {
-            start = state.core.start_ordinary(now);
+            start = state.core.start_ordinary(!shared.ready.is_empty(), now, &mut self.actions);
         }
         let mut woken = None;
         if start.is_none() {
-            woken = std::iter::from_fn(|| self.shared.ready.pop())
+            woken = std::iter::from_fn(|| shared.ready.pop())
                 .find_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)));
         }
         if start.is_none() && woken.is_none() && !start_first {
-            start = state.core.start_ordinary(now);
+            start = state.core.start_ordinary(false, now, &mut self.actions);
         }
         self.start_first = start.is_none();
-        let (id, slot) = match start {
-            Some(id) => (id, state.take_slot(id, &self.shared.ready)),
-            None => woken?,
+        let picked = match start {
+            Some(id) => Some((id, state.take_slot(id, &shared.ready))),
+            None => woken,
         };
-        state.core.poll_begins(id, now);
-        state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
-        let waker = state.slots.get(slot)?.1.clone();
+        if let Some((id, _)) = picked {
+            state.core.poll_begins(id, now);
+        }
+        state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
+        let (id, slot) = picked?;
         let first = start.map(|id| state.name(id));
+        let waker = state.slots.get(slot)?.1.clone();
         Some(Turn { id, cell: state.cell(id)?, waker, first })
     }
 }

@@ -86,6 +86,7 @@ mod waiters;
 mod catch;
 mod error;
 mod outcome;
+mod text;
 
 // In the order in which a task travels.
 mod task;
@@ -100,6 +101,7 @@ mod shared;
 mod ready;
 mod tick;
 mod lane;
+mod watchdog;
 mod context;
 mod attempt;
 mod cell;

@@ -127,7 +127,16 @@ pub(crate) struct Candidate<'a> {
     pub(crate) number: u64,
     pub(crate) name: &'a str,
     pub(crate) started: bool,
+    pub(crate) ended: bool,
+    pub(crate) demanded: bool,
     pub(crate) excluded: bool,
+}
+
+impl Candidate<'_> {
+    /// Whether a random monkey may take it.
+    fn is_free(&self) -> bool {
+        !(self.started || self.ended || self.demanded || self.excluded)
+    }
 }
 
 impl Mischief {
@@ -139,8 +148,7 @@ impl Mischief {
     pub(crate) fn pick(&mut self, candidates: &[Candidate<'_>]) {
         let wanted = match &self.monkey.choice {
             Choice::Random => {
-                let free: Vec<&Candidate<'_>> =
-                    candidates.iter().filter(|c| !c.started && !c.excluded).collect();
+                let free: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.is_free()).collect();
                 if free.is_empty() {
                     self.delivery = Delivery::AlreadyStarted;
                     return;
@@ -160,7 +168,14 @@ impl Mischief {
                 self.victim = Some(candidate.id);
                 self.delivery = Delivery::AlreadyStarted;
             }
-            Some(candidate) => self.victim = Some(candidate.id),
+            Some(candidate) => {
+                self.victim = Some(candidate.id);
+                if candidate.ended {
+                    self.delivery = Delivery::NotDelivered;
+                } else if candidate.demanded {
+                    self.delivery = Delivery::Demanded;
+                }
+            }
         }
     }
 
@@ -183,6 +198,8 @@ mod tests {
                 number: u64::from(n),
                 name,
                 started,
+                ended: false,
+                demanded: false,
                 excluded: false,
             })
             .collect();

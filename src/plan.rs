@@ -17,8 +17,16 @@ use crate::task::Task;
 /// does not come must run all the same.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The watchdog looks four times in this time.
+const MIN_STUCK_AFTER: Duration = Duration::from_millis(10);
+
 /// Checks all fields of a builder at once.
-pub(crate) fn check(name: &str, profile: &Profile, gate: &GateRules) -> Result<(), ConfigError> {
+pub(crate) fn check(
+    name: &str,
+    profile: &Profile,
+    gate: &GateRules,
+    stuck_after: Duration,
+) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     problems.extend(profile.check().err());
     let mut field = |holds: bool, problem: String| {
@@ -34,6 +42,10 @@ pub(crate) fn check(name: &str, profile: &Profile, gate: &GateRules) -> Result<(
     field(
         gate.quiet <= gate.timeout,
         format!("quiet: {:?}; allowed: at most the timeout, which is {:?}", gate.quiet, gate.timeout),
+    );
+    field(
+        stuck_after >= MIN_STUCK_AFTER,
+        format!("stuck_after: {stuck_after:?}; allowed: at least {MIN_STUCK_AFTER:?}"),
     );
     ConfigError::all(problems)
 }

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-use futures::task::AtomicWaker;
-
 use crate::table::Id;
 
 /// Woken slots in the order of their wakes. Apart from the core, because wakers are called from anywhere and
@@ -13,7 +11,6 @@ use crate::table::Id;
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
     woken: Mutex<Woken>,
-    lane: AtomicWaker,
 }
 
 #[derive(Debug, Default)]
@@ -21,6 +18,9 @@ struct Woken {
     line: VecDeque<u32>,
     /// Whether a slot stands in the line: many wakes before a poll make one poll.
     waiting: Vec<bool>,
+    /// The lane where it waits, and which lane that is.
+    lane: Option<Waker>,
+    owner: u64,
 }
 
 impl Ready {
@@ -41,7 +41,7 @@ impl Ready {
             }
             woken.line.push_back(slot);
         }
-        self.lane.wake();
+        self.kick();
     }
 
     /// The slot that was woken first. From now on a wake counts anew: it may come during the poll.
@@ -56,14 +56,26 @@ impl Ready {
         self.lock().line.is_empty()
     }
 
-    /// The lane registers before it looks, so that whatever happens after its look wakes it.
-    pub(crate) fn register(&self, lane: &Waker) {
-        self.lane.register(lane);
+    /// The lane registers before it looks, so that whatever happens after its look wakes it. A lane that another
+    /// one has taken over from registers in vain.
+    pub(crate) fn register(&self, owner: u64, lane: &Waker) {
+        let mut woken = self.lock();
+        if owner < woken.owner {
+            return;
+        }
+        woken.owner = owner;
+        if woken.lane.as_ref().is_none_or(|known| !known.will_wake(lane)) {
+            // The lane's waker is tokio's own: nothing of the user's is cloned or dropped here.
+            woken.lane = Some(lane.clone());
+        }
     }
 
     /// Something changed that the lane should look at.
     pub(crate) fn kick(&self) {
-        self.lane.wake();
+        let lane = self.lock().lane.take();
+        if let Some(lane) = lane {
+            lane.wake();
+        }
     }
 }
 
@@ -149,7 +161,7 @@ mod tests {
         let slot = slots.take(Id::new(0, 0), &ready);
         let waker = slots.get(slot).unwrap().1.clone();
         let mut lane = tokio_test::task::spawn(std::future::poll_fn(|cx| {
-            ready.register(cx.waker());
+            ready.register(1, cx.waker());
             if ready.pop().is_some() { Poll::Ready(()) } else { Poll::Pending }
         }));
         tokio_test::assert_pending!(lane.poll());

@@ -18,7 +18,7 @@ use crate::queue::Queue;
 use crate::quiet::stalls::{self, LONG_TASK};
 use crate::scheduler::Core;
 use crate::shared::Shared;
-use crate::table::{Id, Record};
+use crate::table::Record;
 
 /// What happened in a run, as it stood when the report was taken. All times are since `build()`, on tokio's
 /// clock; the lengths of polls are real time.
@@ -103,6 +103,12 @@ pub struct TaskReport {
     pub outcome: Option<Outcome>,
     /// The tasks it was declared to come after.
     pub waited_for: Vec<String>,
+    /// The tasks whose handles it waited for while it ran; its slot was lent meanwhile.
+    pub awaited: Vec<String>,
+    /// Whether one of its polls held the lane for `stuck_after`, so that the lane went on without it.
+    pub stuck: bool,
+    /// Whether it was named because it ran for 30 s.
+    pub slow: bool,
     /// How often it was polled.
     pub polls: u32,
     /// Its longest poll, in real time. For a blocking task this is not the closure's own time.
@@ -147,6 +153,8 @@ pub struct MonkeyReport {
     pub asked: String,
     /// The task that was picked.
     pub victim: Option<String>,
+    /// How many tasks were declared before it.
+    pub victim_number: Option<u64>,
     /// For how long it was to be delayed.
     pub delay: Duration,
     /// What became of it.
@@ -180,34 +188,45 @@ impl TaskReport {
     }
 }
 
+impl LongTask {
+    /// The governed task, or the worker, or "a worker".
+    pub fn culprit(&self) -> String {
+        match (&self.who, self.worker) {
+            (Some(name), _) => name.clone(),
+            (None, Some(worker)) => format!("worker {worker}"),
+            (None, None) => "a worker".to_owned(),
+        }
+    }
+}
+
 impl Report {
     /// The first task of this name.
     pub fn task(&self, name: &str) -> Option<&TaskReport> {
         self.tasks.iter().find(|task| task.name == name)
     }
 
+    /// Under the lock everything is only copied; sorting and naming come after it.
     pub(crate) fn of(shared: &Shared) -> Report {
-        let state = shared.lock();
-        Report::of_core(&state.core, shared.name.as_ref(), shared.clock.now())
+        let mut report = {
+            let state = shared.lock();
+            Report::copied(&state.core, shared.name.as_ref(), shared.clock.now())
+        };
+        report.put_in_order();
+        report
     }
 
-    pub(crate) fn of_core(core: &Core, governor: &str, now: Stamp) -> Report {
-        let mut records: Vec<(Id, &Record)> = core.table().iter().collect();
-        records.sort_by_key(|(_, record)| record.number);
-        let mut shown = Shown::default();
-        let mut tasks = Vec::with_capacity(records.len());
-        let mut late_tasks = Vec::new();
-        for (id, record) in records {
-            let list = if record.in_scope { &mut tasks } else { &mut late_tasks };
-            list.push(shown.report(id, record));
-        }
+    fn copied(core: &Core, governor: &str, now: Stamp) -> Report {
         let monkey = core.mischief().map(|mischief| MonkeyReport {
             asked: mischief.monkey.to_string(),
-            victim: mischief.victim.and_then(|id| shown.names.get(&id).cloned()),
+            victim: mischief.victim.and_then(|id| Some(core.table().get(id)?.name.to_string())),
+            victim_number: mischief.victim.and_then(|id| Some(core.table().get(id)?.number)),
             delay: mischief.monkey.delay,
             delivery: mischief.delivery.clone(),
         });
         let long_tasks: Vec<LongTask> = core.stalls().seen().map(long_task).collect();
+        let (tasks, late_tasks): (Vec<&Record>, Vec<&Record>) =
+            core.table().iter().map(|(_, record)| record).partition(|record| record.in_scope);
+        let tasks: Vec<TaskReport> = tasks.into_iter().map(task).collect();
         Report {
             version: 1,
             governor: governor.to_owned(),
@@ -216,7 +235,7 @@ impl Report {
             monkey,
             gate: core.gate().state(now),
             taken: now.as_duration(),
-            last_start: tasks.iter().filter_map(|task: &TaskReport| task.started).max(),
+            last_start: tasks.iter().filter_map(|task| task.started).max(),
             last_finish: tasks
                 .iter()
                 .filter(|task| task.started.is_some())
@@ -224,7 +243,7 @@ impl Report {
                 .max(),
             tasks,
             late: core.scope().late(),
-            late_tasks,
+            late_tasks: late_tasks.into_iter().map(task).collect(),
             forgotten: core.scope().forgotten(),
             interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
             outcomes: core
@@ -235,51 +254,65 @@ impl Report {
                     at: at.as_duration(),
                 })
                 .collect(),
-            blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
-            long_tasks,
             outcomes_forgotten: core.application_outcomes_forgotten(),
             cost: Cost {
                 polls: core.cost().polls,
                 looks: core.cost().looks,
                 lane_time: core.cost().lane_time(),
             },
+            blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
+            long_tasks,
             long_tasks_forgotten: core.stalls().forgotten(),
+        }
+    }
+
+    /// In order of declaration, each task under a name of its own.
+    fn put_in_order(&mut self) {
+        self.tasks.sort_unstable_by_key(|task| task.number);
+        self.late_tasks.sort_unstable_by_key(|task| task.number);
+        let mut used: HashMap<String, usize> = HashMap::new();
+        for task in self.tasks.iter_mut().chain(&mut self.late_tasks) {
+            let declared = task.name.clone();
+            let mut nth = *used.get(&declared).unwrap_or(&0);
+            // Somebody may have declared `a#2` in so many words.
+            while used.contains_key(&task.name) {
+                nth += 1;
+                task.name = format!("{declared}#{}", nth + 1);
+            }
+            if nth > 0 {
+                used.insert(declared, nth);
+            }
+            used.insert(task.name.clone(), 0);
+        }
+        if let Some(monkey) = &mut self.monkey {
+            let victim = self.tasks.iter().find(|task| Some(task.number) == monkey.victim_number);
+            monkey.victim = victim.map(|task| task.name.clone()).or(monkey.victim.take());
         }
     }
 }
 
-/// Gives each task the name it is shown under.
-#[derive(Default)]
-struct Shown {
-    names: HashMap<Id, String>,
-    used: HashMap<String, usize>,
-}
-
-impl Shown {
-    fn report(&mut self, id: Id, record: &Record) -> TaskReport {
-        let used = self.used.entry(record.name.to_string()).or_insert(0);
-        *used += 1;
-        let name = if *used == 1 { record.name.to_string() } else { format!("{}#{used}", record.name) };
-        self.names.insert(id, name.clone());
-        let ties = record.ties.as_deref();
-        TaskReport {
-            name,
-            number: record.number,
-            queue: record.queue,
-            blocking: record.blocking,
-            drawn: record.line != record.queue || record.head,
-            demanded: record.demanded,
-            held_too_long: record.held_too_long,
-            declared: record.declared.as_duration(),
-            queued: record.queued.map(Stamp::as_duration),
-            started: record.started.map(Stamp::as_duration),
-            finished: record.finished.map(Stamp::as_duration),
-            outcome: record.outcome.clone(),
-            waited_for: ties.into_iter().flat_map(|ties| &ties.waited_for).map(ToString::to_string).collect(),
-            polls: record.polls,
-            longest_poll: record.longest_poll,
-            attempts: u32::from(record.started.is_some()),
-        }
+fn task(record: &Record) -> TaskReport {
+    let ties = record.ties.as_deref();
+    TaskReport {
+        name: record.name.to_string(),
+        number: record.number,
+        queue: record.queue,
+        blocking: record.blocking,
+        drawn: record.line != record.queue || record.head,
+        demanded: record.demanded,
+        held_too_long: record.held_too_long,
+        declared: record.declared.as_duration(),
+        queued: record.queued.map(Stamp::as_duration),
+        started: record.started.map(Stamp::as_duration),
+        finished: record.finished.map(Stamp::as_duration),
+        outcome: record.outcome.clone(),
+        waited_for: ties.into_iter().flat_map(|ties| &ties.waited_for).map(ToString::to_string).collect(),
+        awaited: ties.into_iter().flat_map(|ties| &ties.awaited).map(ToString::to_string).collect(),
+        stuck: record.was_stuck,
+        slow: record.slow,
+        polls: record.polls,
+        longest_poll: record.longest_poll,
+        attempts: u32::from(record.started.is_some()),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::context;
 use crate::report::Report;
 use crate::scheduler::Waits;
 use crate::shared::Shared;
+use crate::table::Id;
 
 /// The tasks in the scope of a report; [`Governor::report`](crate::Governor::report) gives it. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -43,20 +44,39 @@ impl Run {
     }
 
     async fn wait(&self, waits: Waits) -> Report {
+        let mut left_out = LeftOut { run: self, task: None };
         loop {
             // Made before the look, so that what happens between is not missed.
             let changed = self.shared.run_changed.wait();
-            let inside = context::task_of(Arc::as_ptr(&self.shared)).filter(|_| waits == Waits::Finished);
+            if waits == Waits::Finished && left_out.task.is_none() {
+                left_out.task = context::task_of(Arc::as_ptr(&self.shared));
+            }
             let come = self.shared.apply(|core, _, actions| {
-                if let Some(id) = inside {
+                if let Some(id) = left_out.task {
                     actions.announce |= core.awaits_the_end(id);
                 }
                 core.has_come(waits)
             });
             if come {
+                // It stays left out: for others too the run is over.
+                left_out.task = None;
                 return Report::of(&self.shared);
             }
             changed.await;
+        }
+    }
+}
+
+/// The task that is left out of what it waits for, until it gives up.
+struct LeftOut<'a> {
+    run: &'a Run,
+    task: Option<Id>,
+}
+
+impl Drop for LeftOut<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.task {
+            self.run.shared.apply(|core, _, _| core.awaits_the_end_no_more(id));
         }
     }
 }

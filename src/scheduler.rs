@@ -7,15 +7,17 @@
 mod declare;
 mod demand;
 mod end;
+mod lend;
 #[cfg(test)]
 mod laws;
 mod notes;
 mod quiet;
 mod scope;
 mod starve;
+mod stuck;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -24,6 +26,7 @@ use crate::monkey::{Delivery, Mischief};
 use crate::outcome::{CancelReason, Outcome};
 use crate::profile::Profile;
 use crate::queue::{Line, Queue};
+use crate::quiet::in_flight::InFlight;
 use crate::quiet::stalls::Stalls;
 use crate::table::{Id, Status, Table};
 
@@ -116,6 +119,7 @@ pub(crate) struct Core {
     demanded: VecDeque<Id>,
     timers: BTreeSet<(Stamp, Id, Timer)>,
     gate: Gate,
+    in_flight: InFlight,
     stalls: Stalls,
     mischief: Option<Mischief>,
     phase: Phase,
@@ -135,6 +139,14 @@ pub(crate) struct Core {
     /// No ordinary start before this moment: the delay, then the pulse.
     next_start: Option<Stamp>,
     polling: Option<Polling>,
+    /// Polls that the lane has given up and that have not returned.
+    stuck: Vec<Polling>,
+    /// Running tasks that wait for others, each with what it waits for: they lend their slots.
+    waits: BTreeMap<Id, Vec<Id>>,
+    /// When each running task started, for naming the slow ones; those that have ended fall out at the front.
+    starts: VecDeque<(Stamp, Id)>,
+    /// Up to which place a shutdown has cancelled what was queued; none where there is nothing to cancel.
+    cancelled_to: Option<usize>,
     /// What happened, for those who listen; empty where nobody does.
     notes: Vec<Note>,
     listening: bool,
@@ -159,6 +171,7 @@ impl Core {
             demanded: VecDeque::new(),
             timers: BTreeSet::new(),
             gate: Gate::new(gate),
+            in_flight: InFlight::default(),
             stalls: Stalls::default(),
             mischief,
             phase: Phase::Open,
@@ -171,6 +184,10 @@ impl Core {
             max_hold,
             next_start: None,
             polling: None,
+            stuck: Vec::new(),
+            waits: BTreeMap::new(),
+            starts: VecDeque::new(),
+            cancelled_to: None,
             notes: Vec::new(),
             listening: false,
             scope: scope::Scope::default(),
@@ -199,6 +216,8 @@ impl Core {
         }
         self.watch_for_starving(now);
         self.feed_the_starving(now);
+        self.name_the_slow(now);
+        self.cancel_piece(now, actions);
     }
 
     /// When there is something to do; call [`advance`](Core::advance) before.
@@ -206,56 +225,69 @@ impl Core {
         if self.unended == 0 {
             return Work::Over;
         }
-        if !self.demanded.is_empty() {
+        if !self.demanded.is_empty() || self.cancelled_to.is_some() {
             return Work::Now;
         }
-        let start =
-            self.next_ordinary().and(self.next_start).filter(|_| self.running < self.profile.concurrency);
+        let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());
         if start.is_some_and(|at| at <= now) {
             return Work::Now;
         }
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
         let fed = self.starving.map(|since| since.after(self.max_hold));
-        match [start, timer, timeout, fed].into_iter().flatten().min() {
+        match [start, timer, timeout, fed, self.slow_at()].into_iter().flatten().min() {
             Some(at) => Work::At(at),
             None => Work::Event,
         }
     }
 
     /// The demanded task that has waited longest starts. It is never refused, but it counts.
-    pub(crate) fn start_demanded(&mut self, now: Stamp) -> Option<Id> {
+    pub(crate) fn start_demanded(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
         while let Some(id) = self.demanded.pop_front() {
             if self.table.get(id).is_some_and(|record| record.status == Status::Demanded) {
-                self.start(id, now);
+                self.start(id, now, actions);
                 return Some(id);
             }
         }
         None
     }
 
-    /// An ordinary start, if one is due: normal before idle, idle only past the gate.
-    pub(crate) fn start_ordinary(&mut self, now: Stamp) -> Option<Id> {
+    /// An ordinary start, if one is due: normal before idle, idle only past the gate. A lent slot is filled only
+    /// where no task waits for a poll: its owner may be about to come back.
+    pub(crate) fn start_ordinary(
+        &mut self,
+        anyone_woken: bool,
+        now: Stamp,
+        actions: &mut Actions,
+    ) -> Option<Id> {
         if self.next_start.is_none_or(|at| now < at) {
             return None;
         }
-        while self.running < self.profile.concurrency {
+        while self.has_a_slot() && !(anyone_woken && self.running >= self.profile.concurrency) {
             let id = self.next_ordinary()?;
             self.leave_line(id);
             if self.begin_delay(id, now) {
                 continue;
             }
-            self.start(id, now);
+            self.start(id, now, actions);
             return Some(id);
         }
         None
     }
 
     fn next_ordinary(&self) -> Option<Id> {
+        if self.phase != Phase::Open {
+            return None;
+        }
         self.normal.first().or_else(|| self.idle.first().filter(|_| self.gate.is_open()))
     }
 
-    fn start(&mut self, id: Id, now: Stamp) {
+    /// Whether an ordinary start is within the limit: tasks that lend their slots do not count.
+    fn has_a_slot(&self) -> bool {
+        self.running.saturating_sub(self.lending()) < self.profile.concurrency
+    }
+
+    fn start(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let record = self.table.live(id);
         debug_assert!(!record.status.has_started(), "a task starts once");
         record.status = Status::Running;
@@ -271,10 +303,11 @@ impl Core {
                 self.timers.insert((deadline, id, Timer::Timeout));
             }
         }
-        self.scope.started(record);
+        actions.announce |= self.scope.started(record);
+        self.starts.push_back((now, id));
         self.running += 1;
         if idle {
-            self.idle_unstarted -= 1;
+            self.idle_leaves();
             self.idle_running += 1;
         }
         self.note(Note::Started(id));
@@ -296,7 +329,7 @@ impl Core {
         actions: &mut Actions,
     ) -> Fate {
         self.cost.polls += 1;
-        let began = self.polling.take().map_or(now, |polling| polling.since);
+        let began = self.poll_is_over(id).map_or(now, |polling| polling.since);
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
@@ -318,6 +351,11 @@ impl Core {
     /// Whether a task has not ended.
     pub(crate) fn has_work(&self) -> bool {
         self.unended > 0
+    }
+
+    /// Whether the runtime is gone: nothing can be polled any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.phase == Phase::Closed(CancelReason::RuntimeGone)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -10,15 +11,15 @@ use crate::cell::Governed;
 use crate::chunks::Chunks;
 use crate::clock::{Clock, Stamp};
 use crate::event::{Ring, event};
-use crate::lane;
+use crate::lane::{self, Place};
 use crate::outcome::Outcome;
-use crate::quiet::in_flight::InFlight;
 use crate::quiet::probe;
 use crate::ready::{Ready, Slots};
 use crate::scheduler::{Actions, Core, Resolve, Work};
 use crate::signals::Signals;
 use crate::table::{Id, Spec};
 use crate::waiters::Waiters;
+use crate::watchdog;
 
 /// What governor, handles, lane and probe share.
 pub(crate) struct Shared {
@@ -26,7 +27,10 @@ pub(crate) struct Shared {
     pub(crate) runtime: Handle,
     pub(crate) clock: Clock,
     pub(crate) ready: Arc<Ready>,
-    pub(crate) in_flight: Arc<InFlight>,
+    /// How long one governed poll may hold the lane.
+    pub(crate) stuck_after: Duration,
+    /// Woken when a lane has ended, for the watchdog.
+    pub(crate) lane_ended: Waiters,
     /// Woken when the run may have come to where somebody waits for it.
     pub(crate) run_changed: Waiters,
     /// Woken when something was written into the ring of events.
@@ -39,10 +43,19 @@ pub(crate) struct State {
     pub(crate) core: Core,
     pub(crate) slots: Slots,
     pub(crate) events: Ring,
+    multi_thread: bool,
     signals: Signals,
     entries: Chunks<Option<Entry>>,
-    lane: bool,
+    lane: LaneState,
     probe: bool,
+}
+
+/// Which lane polls. A lane that is not the current one ends at its next look.
+#[derive(Debug, Default)]
+struct LaneState {
+    current: Option<u64>,
+    made: u64,
+    watchdog: bool,
 }
 
 /// What the shell holds of a task that has not ended.
@@ -55,7 +68,8 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct Effects {
     settle: Vec<(Arc<dyn Governed>, Resolve)>,
-    start_lane: bool,
+    start_lane: Option<(u64, Place)>,
+    start_watchdog: bool,
     kick_lane: bool,
     start_probe: bool,
     announce: bool,
@@ -63,24 +77,39 @@ pub(crate) struct Effects {
     signals: Signals,
 }
 
+impl Effects {
+    /// Wakes the lane, where `needed`.
+    pub(crate) fn kick(&mut self, needed: bool) {
+        self.kick_lane |= needed;
+    }
+}
+
 impl Shared {
-    pub(crate) fn new(name: Cow<'static, str>, runtime: Handle, core: Core, signals: Signals) -> Shared {
-        let max_in_flight = core.gate().rules().max_in_flight;
+    pub(crate) fn new(
+        name: Cow<'static, str>,
+        runtime: Handle,
+        core: Core,
+        signals: Signals,
+        stuck_after: Duration,
+    ) -> Shared {
+        let multi_thread = runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
         Shared {
             name,
             runtime,
             clock: Clock::start(),
             ready: Arc::new(Ready::default()),
-            in_flight: Arc::new(InFlight::new(max_in_flight)),
+            stuck_after,
+            lane_ended: Waiters::default(),
             run_changed: Waiters::default(),
             events_changed: Waiters::default(),
             state: Mutex::new(State {
                 core,
                 slots: Slots::default(),
                 events: Ring::default(),
+                multi_thread,
                 signals,
                 entries: Chunks::default(),
-                lane: false,
+                lane: LaneState::default(),
                 probe: false,
             }),
         }
@@ -149,8 +178,11 @@ impl Shared {
         if !effects.signals.is_empty() {
             std::mem::take(&mut effects.signals).spawn(self);
         }
-        if std::mem::take(&mut effects.start_lane) {
-            self.runtime.spawn(lane::run(lane::Guard::new(Arc::clone(self))));
+        if let Some((number, place)) = effects.start_lane.take() {
+            lane::spawn(self, number, place);
+        }
+        if std::mem::take(&mut effects.start_watchdog) {
+            self.runtime.spawn(watchdog::watch(watchdog::Guard::new(Arc::clone(self))));
         }
         if std::mem::take(&mut effects.kick_lane) {
             self.ready.kick();
@@ -241,11 +273,10 @@ impl State {
             }
         }
         if std::mem::take(&mut actions.lane) {
-            if self.lane {
+            if self.lane.current.is_some() {
                 effects.kick_lane = true;
             } else if self.core.has_work() {
-                self.lane = true;
-                effects.start_lane = true;
+                self.next_lane(Place::Worker, effects);
             }
         }
         if std::mem::take(&mut actions.probe) && !self.probe && self.core.wants_probe() {
@@ -255,25 +286,78 @@ impl State {
         effects.announce |= std::mem::take(&mut actions.announce);
     }
 
-    /// Whether there is something to do at once, as far as is known without letting time pass.
-    pub(crate) fn glance(&self, now: Stamp, ready: &Ready) -> Work {
-        if ready.is_empty() { self.core.work(now) } else { Work::Now }
+    /// Whether the lane may go on at once, without another look.
+    pub(crate) fn goes_on(&self, lane: u64, now: Stamp, ready: &Ready) -> bool {
+        self.is_current_lane(lane) && (!ready.is_empty() || self.core.work(now) == Work::Now)
     }
 
-    /// What the lane may do now. Where everything is over, it has to end: the next task starts another.
-    pub(crate) fn work(&mut self, now: Stamp, ready: &Ready) -> Work {
+    /// Makes another lane the current one.
+    fn next_lane(&mut self, place: Place, effects: &mut Effects) {
+        self.lane.made += 1;
+        self.lane.current = Some(self.lane.made);
+        effects.start_lane = Some((self.lane.made, place));
+        // The lane that was current may be waiting: it has to see that it is not any more.
+        effects.kick_lane = true;
+        if place == Place::Worker && self.multi_thread && !self.lane.watchdog {
+            self.lane.watchdog = true;
+            effects.start_watchdog = true;
+        }
+    }
+
+    pub(crate) fn is_current_lane(&self, number: u64) -> bool {
+        self.lane.current == Some(number)
+    }
+
+    /// What the lane may do now. Where everything is over, it has to end: the next task starts another. So has
+    /// one on the blocking pool when no worker is held up any more.
+    pub(crate) fn work(
+        &mut self,
+        lane: (u64, Place),
+        now: Stamp,
+        ready: &Ready,
+        effects: &mut Effects,
+    ) -> Work {
+        let (number, place) = lane;
+        if !self.is_current_lane(number) {
+            return Work::Over;
+        }
+        if place == Place::Pool && !self.core.anyone_stuck() && self.core.has_work() {
+            self.next_lane(Place::Worker, effects);
+            return Work::Over;
+        }
         if !ready.is_empty() {
             return Work::Now;
         }
-        let work = self.core.work(now);
+        let work = if self.core.is_lost() { Work::Over } else { self.core.work(now) };
         if work == Work::Over {
-            self.lane = false;
+            self.lane.current = None;
         }
         work
     }
 
-    pub(crate) fn lane_is_gone(&mut self) {
-        self.lane = false;
+    /// Where the lane's poll has lasted `limit`, another lane takes over, off the workers: the stuck poll keeps
+    /// one of them already. The name of the stuck task.
+    pub(crate) fn take_over(
+        &mut self,
+        limit: Duration,
+        now: Stamp,
+        actions: &mut Actions,
+        effects: &mut Effects,
+    ) -> Option<(Cow<'static, str>, Duration)> {
+        let (id, lasted) = self.core.give_up_stuck(limit, now, actions)?;
+        self.core.advance(now, actions);
+        self.next_lane(Place::Pool, effects);
+        Some((self.name(id), lasted))
+    }
+
+    /// Whether the watchdog is needed; where it is not, it ends.
+    pub(crate) fn wants_watchdog(&mut self) -> bool {
+        self.lane.watchdog = self.lane.current.is_some() || self.core.anyone_stuck();
+        self.lane.watchdog
+    }
+
+    pub(crate) fn lane_is_gone(&mut self, number: u64) {
+        self.lane.current.take_if(|current| *current == number);
     }
 
     pub(crate) fn probe_is_gone(&mut self) {

@@ -56,7 +56,6 @@ pub struct RunningTask {
 
 impl Snapshot {
     pub(crate) fn of(shared: &Shared) -> Snapshot {
-        let in_flight = shared.in_flight.total();
         let state = shared.lock();
         let now = shared.clock.now();
         let core = &state.core;
@@ -73,7 +72,7 @@ impl Snapshot {
             demanded: 0,
             delayed: None,
             running: Vec::new(),
-            in_flight,
+            in_flight: core.in_flight(),
         };
         (snapshot.normal, snapshot.idle) = core.queued();
         if !core.has_work() {

@@ -91,6 +91,8 @@ pub(crate) struct Ties {
     pub(crate) predecessors: Vec<Id>,
     /// Names of the predecessors, for the report: they may be forgotten before this task is.
     pub(crate) waited_for: Vec<Cow<'static, str>>,
+    /// Names of the tasks whose handles it waited for while it ran.
+    pub(crate) awaited: Vec<Cow<'static, str>>,
     pub(crate) unsettled: usize,
     pub(crate) successors: Vec<Successor>,
     pub(crate) timeout: Option<Duration>,
@@ -128,6 +130,11 @@ pub(crate) struct Record {
     pub(crate) head: bool,
     pub(crate) never_delay: bool,
     pub(crate) cancel_asked: bool,
+    /// Its poll was given up by the lane and has not returned.
+    pub(crate) stuck: bool,
+    pub(crate) was_stuck: bool,
+    /// It was named for running long.
+    pub(crate) slow: bool,
     pub(crate) in_scope: bool,
     /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
     pub(crate) aside: bool,

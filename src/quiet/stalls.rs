@@ -15,6 +15,8 @@ const KEPT: usize = 1000;
 /// How many governed polls are remembered for attribution. A stall is told within a few milliseconds of its
 /// end, so a handful would do.
 const POLLS: usize = 16;
+/// How many of the last long tasks a new sighting may belong to: more workers are not held at once.
+const NEAR: usize = 256;
 /// Governed polls shorter than this cannot be the greater part of a long task.
 const WORTH_REMEMBERING: Duration = Duration::from_millis(10);
 
@@ -95,18 +97,18 @@ impl Stalls {
             .cloned();
         let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
         let mut new = false;
-        let stall = match self.seen.back_mut() {
-            Some(last)
-                if last.end > start
-                    && (last.worker == worker || worker.is_none() || last.worker.is_none()) =>
-            {
+        let same = |stall: &Stall| stall.worker == worker || worker.is_none() || stall.worker.is_none();
+        // Workers that are held at the same time are told in turn, so the one meant need not be the last.
+        let known = self.seen.iter_mut().rev().take(NEAR).find(|stall| stall.end > start && same(stall));
+        let stall = match known {
+            Some(last) => {
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);
                 last.worker = last.worker.or(worker);
                 last.who = last.who.take().or(who);
                 last
             }
-            _ => {
+            None => {
                 new = true;
                 self.keep(Stall { start, end, worker, who })
             }

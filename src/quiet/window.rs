@@ -42,7 +42,7 @@ impl Window {
         self.disturb(end, Disturbance::LongTask { length, who });
     }
 
-    /// More than the allowed number are in flight since now; `held` says which.
+    /// More than the allowed number are in flight; `held` says which, now.
     pub(crate) fn in_flight_over(&mut self, held: Arc<str>) {
         self.over = Some(held);
     }

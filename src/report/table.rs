@@ -5,57 +5,73 @@ use std::time::Duration;
 
 use super::{Report, TaskReport};
 use crate::queue::Queue;
+use crate::text::{Padded, Plain};
 
-const NAME: usize = 28;
+/// The width of the whole.
+const WIDTH: usize = 100;
+const NAME: usize = 27;
 const OUTCOME: usize = 23;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", Plain(&self.governor, 40), self.headline())?;
-        writeln!(f, "gate: {}", Plain(&self.gate.to_string(), 94))?;
-        writeln!(f, "profile: {}", Plain(&self.profile, 91))?;
+        write!(f, "{}", Plain(&self.headline(), WIDTH))?;
+        line(f, "outcomes", &self.counts())?;
+        line(f, "gate", &self.gate.to_string())?;
+        line(f, "profile", &self.profile)?;
         if let Some(why) = &self.interactive_failed {
-            writeln!(f, "interactive_when: {}; the quiet window took over", Plain(why, 50))?;
+            line(f, "interactive_when", &format!("{why}; the quiet window took over"))?;
         }
         if let Some(monkey) = &self.monkey {
             let victim = monkey.victim.as_deref().unwrap_or("nobody");
             let text = format!("{victim} by {}; {} (seed {})", fit(monkey.delay), monkey.delivery, self.seed);
-            writeln!(f, "monkey: {}", Plain(&text, 92))?;
+            line(f, "monkey", &text)?;
         }
-        writeln!(
+        write!(
             f,
-            "{:>4} {:<NAME$} {:<6} {:>8} {:>8} {:>6} {:>8}  outcome",
+            "\n{:>5} {:<NAME$} {:<6} {:>8} {:>8} {:>6} {:>8}  outcome",
             "#", "task", "queue", "waited", "ran", "polls", "longest"
         )?;
         for task in &self.tasks {
-            writeln!(f, "{}", Row(task))?;
+            write!(f, "\n{}", Row(task))?;
         }
         if self.late > 0 {
-            writeln!(f, "{} declared after report() and not shown", self.late)?;
+            line(f, "late", &format!("{} declared after report(), not shown", self.late))?;
         }
         if self.forgotten > 0 {
-            writeln!(f, "{} ended long ago and are not shown", self.forgotten)?;
+            line(f, "forgotten", &format!("{} ended long ago", self.forgotten))?;
         }
-        if !self.long_tasks.is_empty() {
-            let worst = self.long_tasks.iter().max_by_key(|long| long.length);
-            let worst = worst.map_or(String::new(), |long| {
-                let who = long.who.as_deref().map_or_else(
-                    || long.worker.map_or("a worker".to_owned(), |worker| format!("worker {worker}")),
-                    ToOwned::to_owned,
-                );
-                format!("; longest {} at {} by {who}", fit(long.length), fit(long.start))
-            });
+        if let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) {
             let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
-            let text = format!("{count} seen, {} over 50 ms in all{worst}", fit(self.blocking_time));
-            writeln!(f, "long tasks: {}", Plain(&text, 88))?;
+            let text = format!(
+                "{count} seen, {} over 50 ms in all; longest {} at {} by {}",
+                fit(self.blocking_time),
+                fit(worst.length),
+                fit(worst.start),
+                worst.culprit()
+            );
+            line(f, "long tasks", &text)?;
         }
         Ok(())
     }
 }
 
+/// A line of its own, `label: text`, cut to the width.
+fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+    write!(f, "\n{label}: {}", Plain(text, WIDTH - 2 - label.len()))
+}
+
 impl Report {
     fn headline(&self) -> String {
-        let mut counts: Vec<(&'static str, usize)> = Vec::new();
+        let mut text = format!("{}: {} tasks", Plain(&self.governor, 40), compact(self.tasks.len() as u64));
+        if let (Some(start), Some(finish)) = (self.last_start, self.last_finish) {
+            write!(text, "; last start {}, last end {}", fit(start), fit(finish))
+                .expect("writing to a string does not fail");
+        }
+        text
+    }
+
+    fn counts(&self) -> String {
+        let mut counts: Vec<(&'static str, u64)> = Vec::new();
         for task in &self.tasks {
             let word = match &task.outcome {
                 Some(outcome) => outcome.word(),
@@ -67,15 +83,9 @@ impl Report {
                 None => counts.push((word, 1)),
             }
         }
-        let mut text = format!("{} tasks", self.tasks.len());
-        for (word, count) in counts {
-            write!(text, ", {count} {word}").expect("writing to a string does not fail");
-        }
-        if let (Some(start), Some(finish)) = (self.last_start, self.last_finish) {
-            write!(text, "; last start {}, last end {}", fit(start), fit(finish))
-                .expect("writing to a string does not fail");
-        }
-        text
+        let counts: Vec<String> =
+            counts.iter().map(|(word, count)| format!("{} {word}", compact(*count))).collect();
+        if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
     }
 }
 
@@ -102,48 +112,31 @@ impl fmt::Display for Row<'_> {
         if task.held_too_long {
             outcome.push_str(", held too long");
         }
+        if task.stuck {
+            outcome.push_str(", was stuck");
+        }
         write!(
             f,
-            "{:>4} {} {queue:<6} {:>8} {:>8} {:>6} {longest:>8}  {}",
-            task.number,
+            "{:>5} {} {queue:<6} {:>8} {:>8} {:>6} {longest:>8}  {}",
+            compact(task.number),
             Padded(&task.name, NAME),
             time(task.waited()),
             time(task.ran()),
-            task.polls,
+            compact(u64::from(task.polls)),
             Plain(&outcome, OUTCOME),
         )
     }
 }
 
-/// Untrusted text on one line: control characters and marks that turn the direction are shown as `?`, and what
-/// is longer than the limit ends in an ellipsis.
-struct Plain<'a>(&'a str, usize);
-
-impl fmt::Display for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plain(text, limit) = *self;
-        let cut = text.chars().nth(limit).is_some();
-        let keep = if cut { limit - 1 } else { limit };
-        for c in text.chars().take(keep) {
-            f.write_char(if hostile(c) { '?' } else { c })?;
-        }
-        if cut { f.write_char('…') } else { Ok(()) }
+/// A number in at most five characters.
+fn compact(number: u64) -> String {
+    match number {
+        0..100_000 => number.to_string(),
+        100_000..10_000_000 => format!("{}k", number / 1_000),
+        10_000_000..10_000_000_000 => format!("{}M", number / 1_000_000),
+        10_000_000_000..10_000_000_000_000 => format!("{}G", number / 1_000_000_000),
+        _ => "many".to_owned(),
     }
-}
-
-struct Padded<'a>(&'a str, usize);
-
-impl fmt::Display for Padded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Padded(text, width) = *self;
-        let used = text.chars().count().min(width);
-        write!(f, "{}{:rest$}", Plain(text, width), "", rest = width - used)
-    }
-}
-
-fn hostile(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// A duration in the unit that fits, in at most eight characters.
@@ -186,9 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_cannot_move_the_cursor_or_turn_the_line() {
-        assert_eq!(Plain("a\x1b[2Jb\u{202e}c\nd", 40).to_string(), "a?[2Jb?c?d");
-        assert_eq!(Plain("äöüß", 3).to_string(), "äö…");
-        assert_eq!(Padded("äö", 4).to_string(), "äö  ");
+    fn a_number_is_never_wider_than_its_column() {
+        for power in 0..64 {
+            assert!(compact(1 << power).len() <= 5, "{}", compact(1 << power));
+        }
+        assert_eq!([99_999, 100_000, 9_999_999, 10_000_000].map(compact), ["99999", "100k", "9999k", "10M"]);
     }
 }

@@ -46,6 +46,9 @@ impl Core {
             head: false,
             never_delay,
             cancel_asked: false,
+            stuck: false,
+            was_stuck: false,
+            slow: false,
             in_scope: false,
             aside: false,
             awaits_the_end: false,
@@ -60,14 +63,13 @@ impl Core {
         self.note(Note::Declared(id));
         self.next_start.get_or_insert_with(|| now.after(self.profile.delay));
         if queue == Queue::Idle {
-            self.idle_unstarted += 1;
+            self.idle_joins(now);
         }
         self.scope.declared(self.table.live(id));
         match verdict {
             Some(outcome) => self.end(id, outcome, now, actions),
             None => {
                 if queue == Queue::Idle {
-                    self.gate.idle_declared(now);
                     actions.probe |= self.wants_probe();
                 } else {
                     self.draw_predecessors(id, false);
@@ -161,9 +163,9 @@ impl Core {
         }
         let record = self.table.live(id);
         if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle {
-            self.idle_unstarted -= 1;
+            self.idle_leaves();
         }
-        record.head |= head;
+        self.table.live(id).head |= head;
         if queued {
             self.enter_line(id);
         }

@@ -17,7 +17,11 @@ impl Core {
             }
             record.demanded = true;
             match record.status {
-                Status::Waiting => wanted.extend(record.ties.iter().flat_map(|ties| &ties.predecessors)),
+                Status::Waiting =>
+                // The last is taken first.
+                {
+                    wanted.extend(record.ties.iter().flat_map(|ties| ties.predecessors.iter().rev()))
+                }
                 Status::Queued => {
                     self.leave_line(id);
                     self.jump(id);

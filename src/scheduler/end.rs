@@ -10,6 +10,9 @@ use crate::table::{Id, Status, Successor};
 
 use super::{Actions, Core, Fate, Note, Phase, Resolve, Timer};
 
+/// How many places a shutdown looks at before the lock is let go.
+const AT_ONCE: usize = 1024;
+
 impl Core {
     /// Decides what the end of a poll means: the future's own word first, then what was asked meanwhile.
     pub(super) fn after_poll(
@@ -105,6 +108,7 @@ impl Core {
 
     fn close_one(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
         self.leave_all_lines(id);
+        self.waits_are_over(id);
         self.victim_ended(id);
         self.note(Note::Ended(id, outcome.clone()));
         let record = self.table.live(id);
@@ -117,22 +121,18 @@ impl Core {
                 }
             }
         }
-        match record.status {
+        let (status, line) = (record.status, record.line);
+        if status == Status::Overdue {
             // It has an end for everyone who waits for it, but its slot is taken, and the lane has to see it out.
-            Status::Overdue => {}
-            Status::Running => {
-                record.finished = Some(now);
-                self.ended(id);
-                self.vacate(id);
-            }
-            _ => {
-                if record.line == Queue::Idle {
-                    self.idle_unstarted -= 1;
-                }
-                record.finished = Some(now);
-                self.ended(id);
-            }
+            return;
         }
+        record.finished = Some(now);
+        if status == Status::Running {
+            self.vacate(id);
+        } else if line == Queue::Idle {
+            self.idle_leaves();
+        }
+        self.ended(id);
     }
 
     /// An overdue task has returned at last.
@@ -170,7 +170,7 @@ impl Core {
         if record.status != Status::Running {
             return;
         }
-        if record.blocking {
+        if record.blocking || self.is_stuck(id) {
             self.leave_running(id, Outcome::TimedOut { still_running: true }, now, actions);
         } else {
             // The future goes first: the lane polls it once more and drops it if it is not ready.
@@ -183,7 +183,7 @@ impl Core {
         let Some(record) = self.table.get_mut(id) else { return };
         match record.status {
             Status::Ended | Status::Overdue => {}
-            Status::Running if record.blocking => {
+            Status::Running if record.blocking || record.stuck => {
                 self.leave_running(id, Outcome::Abandoned, now, actions);
             }
             Status::Running => {
@@ -198,25 +198,21 @@ impl Core {
     }
 
     /// From now on nothing starts. What is queued is cancelled in pieces, so that a million tasks do not hold
-    /// the lock at once: call [`cancel_queued`](Core::cancel_queued) until it says that nothing is left.
-    pub(crate) fn close_for(&mut self, why: CancelReason) {
+    /// the lock at once: by the lane, a piece a tick, and by whoever waits for the shutdown.
+    pub(crate) fn close_for(&mut self, why: CancelReason, actions: &mut Actions) {
         if self.phase == Phase::Open {
             self.phase = Phase::Closed(why);
+            self.cancelled_to = Some(0);
             self.note(Note::ShuttingDown);
+            actions.lane = true;
         }
     }
 
-    /// Cancels unstarted tasks from `place` on, `most` places at the most; where to go on, if anywhere.
-    pub(crate) fn cancel_queued(
-        &mut self,
-        place: usize,
-        most: usize,
-        now: Stamp,
-        actions: &mut Actions,
-    ) -> Option<usize> {
-        let Phase::Closed(why) = self.phase else { return None };
-        let end = place.saturating_add(most).min(self.table.places());
-        for place in place..end {
+    /// Cancels unstarted tasks, a piece at a time. True where there is more.
+    pub(crate) fn cancel_piece(&mut self, now: Stamp, actions: &mut Actions) -> bool {
+        let (Phase::Closed(why), Some(from)) = (self.phase, self.cancelled_to) else { return false };
+        let end = from.saturating_add(AT_ONCE).min(self.table.places());
+        for place in from..end {
             let Some(id) = self.table.id_at(place) else { continue };
             let record = self.table.live(id);
             if !record.status.has_started() {
@@ -227,20 +223,21 @@ impl Core {
                 self.end(id, Outcome::Cancelled(why), now, actions);
             }
         }
-        Some(end).filter(|end| *end < self.table.places())
+        self.cancelled_to = Some(end).filter(|end| *end < self.table.places());
+        self.cancelled_to.is_some()
     }
 
     /// The shutdown's deadline: what can be dropped is cancelled, the rest is abandoned.
     pub(crate) fn end_running(&mut self, now: Stamp, actions: &mut Actions) {
         let Phase::Closed(why) = self.phase else { return };
-        let inside_a_poll = self.polling.map(|polling| polling.id);
         for place in 0..self.table.places() {
             let Some(id) = self.table.id_at(place) else { continue };
+            let inside_a_poll = self.inside_a_poll(id);
             let record = self.table.live(id);
             if record.status != Status::Running {
                 continue;
             }
-            if record.blocking || inside_a_poll == Some(id) {
+            if record.blocking || inside_a_poll {
                 self.leave_running(id, Outcome::Abandoned, now, actions);
             } else {
                 self.end(id, Outcome::Cancelled(why), now, actions);

@@ -9,7 +9,12 @@ impl Core {
     ///
     /// # Errors
     /// The names along the cycle that this wait would close, from the waiting task back to itself.
-    pub(crate) fn wait_begins(&mut self, waiter: Id, target: Id, actions: &mut Actions) -> Result<bool, Vec<String>> {
+    pub(crate) fn wait_begins(
+        &mut self,
+        waiter: Id,
+        target: Id,
+        actions: &mut Actions,
+    ) -> Result<bool, Vec<String>> {
         let running = self.table.get(waiter).is_some_and(|record| record.status == Status::Running);
         let ended = self.table.get(target).is_none_or(|record| record.outcome.is_some());
         if !running || ended {

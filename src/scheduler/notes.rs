@@ -17,6 +17,8 @@ pub(crate) enum Note {
     Delayed(Id),
     Ended(Id, Outcome),
     GateOpened,
+    Stuck(Id),
+    Slow(Id),
     LongTask { start: Stamp, length: Duration, who: Arc<str> },
     ShuttingDown,
 }

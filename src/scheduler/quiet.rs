@@ -1,5 +1,6 @@
 //! What is heard of the application: ready, stalls, requests in flight.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,11 +54,46 @@ impl Core {
         !self.gate.is_open() && self.idle_unstarted > 0
     }
 
-    /// Over the in-flight limit: which guards are held. `None`: back at or under it.
-    pub(crate) fn in_flight(&mut self, over: Option<Arc<str>>, now: Stamp) {
-        match over {
-            Some(held) => self.gate.window_mut().in_flight_over(held),
-            None => self.gate.window_mut().in_flight_back(now),
+    /// A request of the application begins.
+    pub(crate) fn request_enters(&mut self, name: &Cow<'static, str>) {
+        self.in_flight.enter(name);
+        self.tell_the_window();
+    }
+
+    /// A request of the application is over.
+    pub(crate) fn request_leaves(&mut self, name: &str, now: Stamp) {
+        self.in_flight.leave(name);
+        if self.in_flight.total() == self.gate.rules().max_in_flight {
+            self.gate.window_mut().in_flight_back(now);
+        }
+        self.tell_the_window();
+    }
+
+    /// While the gate is shut, what is over the limit is kept by name, as it stands.
+    fn tell_the_window(&mut self) {
+        if self.in_flight.total() > self.gate.rules().max_in_flight && !self.gate.is_open() {
+            let held = self.in_flight.describe();
+            self.gate.window_mut().in_flight_over(held);
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.total()
+    }
+
+    /// An idle task waits from now on: with the first one, somebody begins to look whether it is quiet.
+    pub(super) fn idle_joins(&mut self, now: Stamp) {
+        if self.idle_unstarted == 0 {
+            self.gate.idle_waits(now);
+        }
+        self.idle_unstarted += 1;
+    }
+
+    /// An idle task waits no more: with the last one, nobody looks.
+    pub(super) fn idle_leaves(&mut self) {
+        self.idle_unstarted -= 1;
+        if self.idle_unstarted == 0 {
+            self.gate.no_idle_waits();
         }
     }
 

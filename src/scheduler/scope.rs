@@ -57,10 +57,12 @@ impl Scope {
         }
     }
 
-    pub(super) fn started(&mut self, record: &Record) {
+    /// True where somebody who waits should look.
+    pub(super) fn started(&mut self, record: &Record) -> bool {
         if record.in_scope && !record.aside {
             self.unstarted -= 1;
         }
+        self.unstarted == 0
     }
 
     /// True where somebody who waits should look.
@@ -156,7 +158,9 @@ impl Core {
                     id,
                     number: record.number,
                     name: &record.name,
-                    started: record.status.has_started(),
+                    started: record.started.is_some(),
+                    ended: record.outcome.is_some(),
+                    demanded: record.demanded,
                     excluded: record.never_delay,
                 })
                 .collect();
@@ -200,5 +204,14 @@ impl Core {
             self.scope.unfinished -= 1;
         }
         self.scope.unfinished == 0
+    }
+
+    /// The task has given up waiting for the end of the run: others wait for it again.
+    pub(crate) fn awaits_the_end_no_more(&mut self, id: Id) {
+        let Some(record) = self.table.get_mut(id) else { return };
+        if record.awaits_the_end && record.outcome.is_none() {
+            record.awaits_the_end = false;
+            self.scope.unfinished += 1;
+        }
     }
 }

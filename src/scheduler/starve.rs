@@ -8,7 +8,7 @@ use super::Core;
 impl Core {
     /// Idle tasks starve where normal ones hold every slot, or keep coming, and no idle one runs.
     pub(super) fn watch_for_starving(&mut self, now: Stamp) {
-        let kept_out = !self.normal.is_empty() || self.running >= self.profile.concurrency;
+        let kept_out = !self.normal.is_empty() || !self.has_a_slot();
         let starving = kept_out && self.idle_running == 0 && self.gate.is_open() && !self.idle.is_empty();
         self.starving = if starving { self.starving.or(Some(now)) } else { None };
     }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use crate::clock::Stamp;
-use crate::outcome::Outcome;
 use crate::queue::Queue;
 use crate::table::{Id, Status};
 
-use super::{Actions, Core, Note};
+use super::{Actions, Core, Note, Polling};
 
 impl Core {
     /// If the poll in progress has lasted `limit`, its task gives up its slot: its name, and how long it has
@@ -23,6 +22,7 @@ impl Core {
         let pulse = self.profile.pulse;
         let record = self.table.live(polling.id);
         record.stuck = true;
+        record.was_stuck = true;
         self.running -= 1;
         if record.line == Queue::Idle {
             self.idle_running -= 1;
@@ -31,7 +31,7 @@ impl Core {
             // Its first poll does not end in time to begin the pulse.
             self.next_start = Some(now.after(pulse));
         }
-        self.waits_are_over_for(polling.id);
+        self.waits.remove(&polling.id);
         self.note(Note::Stuck(polling.id));
         let deadline = self.table.live(polling.id).ties.as_ref().and_then(|ties| ties.deadline);
         if deadline.is_some_and(|deadline| now >= deadline) {
@@ -41,8 +41,19 @@ impl Core {
         Some((polling.id, now.since(polling.since)))
     }
 
+    /// The task's poll is over. One that was given up gets a slot again, over the limit if need be.
+    pub(super) fn poll_is_over(&mut self, id: Id) -> Option<Polling> {
+        if let Some(polling) = self.polling.take_if(|polling| polling.id == id) {
+            return Some(polling);
+        }
+        let place = self.stuck.iter().position(|polling| polling.id == id)?;
+        let polling = self.stuck.swap_remove(place);
+        self.unstick(id);
+        Some(polling)
+    }
+
     /// A poll that was given up has returned: its task holds a slot again, over the limit if need be.
-    pub(super) fn unstick(&mut self, id: Id) {
+    fn unstick(&mut self, id: Id) {
         let record = self.table.live(id);
         record.stuck = false;
         self.running += 1;
@@ -65,19 +76,11 @@ impl Core {
         self.stuck.iter().any(|polling| polling.id == id)
     }
 
-    /// A stuck task's timeout: its code cannot be dropped.
-    pub(super) fn stuck_timed_out(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
-        self.leave_running(id, Outcome::TimedOut { still_running: true }, now, actions);
-    }
-
-    fn waits_are_over_for(&mut self, id: Id) {
-        self.waits.remove(&id);
-    }
-
     /// Names the tasks that have been running for [`SLOW`], once each.
     pub(super) fn name_the_slow(&mut self, now: Stamp) {
         while let Some((started, id)) = self.starts.front().copied() {
-            let running = self.table.get(id).is_some_and(|r| r.started == Some(started) && r.outcome.is_none());
+            let running =
+                self.table.get(id).is_some_and(|r| r.started == Some(started) && r.outcome.is_none());
             if running && now < started.after(SLOW) {
                 return;
             }
