@@ -97,6 +97,8 @@ pub(crate) struct Gate {
     rules: GateRules,
     window: Window,
     first_idle: Option<Stamp>,
+    /// What held the gate when the last idle task ceased to wait.
+    held_until_then: Option<HeldBy>,
     ready: Option<Stamp>,
     /// Why the future that took the window's place gave no answer, and since when the window counts again.
     fallback: Option<(Arc<str>, Stamp)>,
@@ -106,7 +108,15 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(rules: GateRules) -> Gate {
         let window = Window::new(rules.quiet);
-        Gate { rules, window, first_idle: None, ready: None, fallback: None, opened: None }
+        Gate {
+            rules,
+            window,
+            first_idle: None,
+            held_until_then: None,
+            ready: None,
+            fallback: None,
+            opened: None,
+        }
     }
 
     pub(crate) fn rules(&self) -> &GateRules {
@@ -123,7 +133,8 @@ impl Gate {
     }
 
     /// No idle task waits any more: the timeout counts anew from the next one.
-    pub(crate) fn no_idle_waits(&mut self) {
+    pub(crate) fn no_idle_waits(&mut self, now: Stamp) {
+        self.held_until_then = Some(self.held_by(now));
         self.first_idle = None;
     }
 
@@ -223,7 +234,7 @@ impl Gate {
     fn held_by(&self, now: Stamp) -> HeldBy {
         let Some(since) = self.window_since() else {
             return match self.first_idle {
-                None => HeldBy::NoIdleTask,
+                None => self.held_until_then.clone().unwrap_or(HeldBy::NoIdleTask),
                 Some(_) if self.awaits_interactive() => HeldBy::NotInteractive,
                 Some(_) => HeldBy::NotReady,
             };

@@ -13,7 +13,7 @@ use tokio::time::timeout_at;
 use crate::cell::{Cell, Parts};
 use crate::error::ConfigError;
 use crate::event::Events;
-use crate::gate::GateRules;
+use crate::gate::{GateRules, GateState};
 use crate::handle::TaskHandle;
 use crate::monkey::Monkey;
 use crate::outcome::CancelReason;
@@ -126,6 +126,11 @@ impl Governor {
     /// Opens the gate of the idle queue at once, whatever the application does.
     pub fn open_gate(&self) {
         self.shared.apply(|core, now, actions| core.open_gate(now, actions));
+    }
+
+    /// How the gate of the idle queue stands, and why.
+    pub fn gate(&self) -> GateState {
+        self.shared.apply(|core, now, _| core.gate().state(now))
     }
 
     /// How the governor stands now: what is queued and running, how the gate stands and why. For a readiness

@@ -208,7 +208,7 @@ impl Core {
             match timer {
                 Timer::Timeout => self.timeout_passed(id, now, actions),
                 Timer::Monkey => self.delay_over(id),
-                Timer::NoLaterThan => self.no_later(id),
+                Timer::NoLaterThan => self.no_later(id, now),
             }
         }
         if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
@@ -307,7 +307,7 @@ impl Core {
         self.starts.push_back((now, id));
         self.running += 1;
         if idle {
-            self.idle_leaves();
+            self.idle_leaves(now);
             self.idle_running += 1;
         }
         self.note(Note::Started(id));

@@ -72,7 +72,7 @@ impl Core {
                 if queue == Queue::Idle {
                     actions.probe |= self.wants_probe();
                 } else {
-                    self.draw_predecessors(id, false);
+                    self.draw_predecessors(id, false, now);
                 }
                 if let Some(limit) = no_later_than {
                     let at = now.after(limit);
@@ -136,7 +136,7 @@ impl Core {
 
     /// What a task comes after is as urgent as the task itself: predecessors that have not started move into the
     /// normal queue, with their numbers; to its head where the task is past its own deadline.
-    pub(super) fn draw_predecessors(&mut self, id: Id, head: bool) {
+    pub(super) fn draw_predecessors(&mut self, id: Id, head: bool, now: Stamp) {
         let predecessors_of = |core: &Core, id: Id| -> Vec<Id> {
             core.table
                 .get(id)
@@ -145,14 +145,14 @@ impl Core {
         };
         let mut drawn = predecessors_of(self, id);
         while let Some(id) = drawn.pop() {
-            if self.draw(id, head) {
+            if self.draw(id, head, now) {
                 drawn.extend(predecessors_of(self, id));
             }
         }
     }
 
     /// Moves an unstarted task into the normal queue; false where there is nothing to move.
-    fn draw(&mut self, id: Id, head: bool) -> bool {
+    fn draw(&mut self, id: Id, head: bool, now: Stamp) -> bool {
         let Some(record) = self.table.get_mut(id) else { return false };
         if record.status.has_started() || (record.line == Queue::Normal && record.head >= head) {
             return false;
@@ -163,7 +163,7 @@ impl Core {
         }
         let record = self.table.live(id);
         if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle {
-            self.idle_leaves();
+            self.idle_leaves(now);
         }
         self.table.live(id).head |= head;
         if queued {
@@ -173,9 +173,9 @@ impl Core {
     }
 
     /// An idle task's own deadline has passed: it goes to the head of the normal queue and still takes a slot.
-    pub(super) fn no_later(&mut self, id: Id) {
-        self.draw(id, true);
-        self.draw_predecessors(id, true);
+    pub(super) fn no_later(&mut self, id: Id, now: Stamp) {
+        self.draw(id, true, now);
+        self.draw_predecessors(id, true, now);
     }
 
     /// Nothing but its queue holds the task any more.

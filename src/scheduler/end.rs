@@ -130,7 +130,7 @@ impl Core {
         if status == Status::Running {
             self.vacate(id);
         } else if line == Queue::Idle {
-            self.idle_leaves();
+            self.idle_leaves(now);
         }
         self.ended(id);
     }

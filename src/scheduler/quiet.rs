@@ -90,10 +90,10 @@ impl Core {
     }
 
     /// An idle task waits no more: with the last one, nobody looks.
-    pub(super) fn idle_leaves(&mut self) {
+    pub(super) fn idle_leaves(&mut self, now: Stamp) {
         self.idle_unstarted -= 1;
         if self.idle_unstarted == 0 {
-            self.gate.no_idle_waits();
+            self.gate.no_idle_waits(now);
         }
     }
 

@@ -204,7 +204,6 @@ async fn a_task_may_demand_another_while_it_holds_the_only_slot() {
 
 /// I5, I9: a demand does not shorten the delay of the ordinary tasks.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails: the rest after a demanded start replaces the delay"]
 async fn a_demanded_start_does_not_bring_the_first_ordinary_start_before_the_delay() {
     let governor = paced(3, secs(10), ms(1));
     let demanded = governor.govern(Task::new("demanded", || async {}));

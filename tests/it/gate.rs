@@ -62,13 +62,13 @@ async fn requests_that_fail_panic_or_are_cancelled_count_back_to_zero_and_the_ga
         pending::<()>().await;
     });
     sleep(secs(6)).await;
-    assert_eq!(governor.in_flight_now(), 3);
+    assert_eq!(governor.snapshot().in_flight, 3);
     assert!(matches!(why_shut(&governor), HeldBy::InFlight { .. }));
     sleep(secs(3)).await;
-    assert_eq!(governor.in_flight_now(), 1);
+    assert_eq!(governor.snapshot().in_flight, 1);
     cancelled.abort();
     breathe().await;
-    assert_eq!(governor.in_flight_now(), 0);
+    assert_eq!(governor.snapshot().in_flight, 0);
     within(handle.wait()).await.unwrap();
     let (by, at, held_by) = opened(&governor);
     assert_eq!(by, OpenedBy::Quiet);
@@ -87,10 +87,10 @@ async fn as_many_requests_as_allowed_leave_the_application_quiet_and_one_more_do
         assert_eq!(was, by, "{held} requests");
         near(when, at);
         if by == OpenedBy::Timeout {
-            assert_eq!(held_by.to_string(), "in flight: 6 (GET / (6))");
+            assert_eq!(held_by.to_string(), "6 in flight: GET / (6)");
         }
         drop(guards);
-        assert_eq!(governor.in_flight_now(), 0);
+        assert_eq!(governor.snapshot().in_flight, 0);
     }
 }
 
@@ -102,8 +102,8 @@ async fn the_gate_names_the_requests_that_are_held_now() {
     let early = [(); 3].map(|()| governor.in_flight("early"));
     let _late = [(); 4].map(|()| governor.in_flight("late"));
     drop(early);
-    assert_eq!(governor.in_flight_now(), 4);
-    assert_eq!(why_shut(&governor).to_string(), "in flight: 4 (late (4))");
+    assert_eq!(governor.snapshot().in_flight, 4);
+    assert_eq!(why_shut(&governor).to_string(), "4 in flight: late (4)");
     handle.cancel();
 }
 
@@ -112,7 +112,7 @@ async fn the_gate_names_the_requests_that_are_held_now() {
 async fn a_limit_that_is_never_reached_may_be_given() {
     let governor = builder().max_in_flight(usize::MAX).build().unwrap();
     let guard = governor.in_flight("GET /");
-    assert_eq!(governor.in_flight_now(), 1);
+    assert_eq!(governor.snapshot().in_flight, 1);
     drop(guard);
     within(idle(&governor, "idle").wait()).await.unwrap();
     assert_eq!(opened(&governor).0, OpenedBy::Quiet);
@@ -129,7 +129,7 @@ async fn guards_taken_inside_governed_tasks_count_nothing() {
     }));
     let handle = idle(&governor, "idle");
     sleep(secs(1)).await;
-    assert_eq!(governor.in_flight_now(), 0);
+    assert_eq!(governor.snapshot().in_flight, 0);
     within(handle.wait()).await.unwrap();
     near(opened(&governor).1, secs(5));
 }
@@ -141,7 +141,7 @@ async fn guards_taken_inside_blocking_tasks_count_nothing() {
     let inner = governor.clone();
     let counted = governor.govern(Task::blocking("own request", move || {
         let _guard = inner.in_flight("the boot's own");
-        Ok::<usize, std::io::Error>(inner.in_flight_now())
+        Ok::<usize, std::io::Error>(inner.snapshot().in_flight)
     }));
     assert_eq!(*soon(counted.wait()).await.unwrap(), 0);
 }

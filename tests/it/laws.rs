@@ -128,7 +128,7 @@ async fn run(program: &Program) -> Ran {
 
 fn end_of(handle: &TaskHandle<()>) -> Outcome {
     let told = handle.try_get().expect("it was waited for");
-    told.map_or_else(|error| error.outcome().clone(), |_| Outcome::Completed)
+    told.map_or_else(|error| error.outcome().unwrap().clone(), |_| Outcome::Completed)
 }
 
 /// I14, I6, I7, I19
@@ -197,19 +197,21 @@ fn nobody_is_passed_over(ran: &Ran) {
     };
     for task in ran.report.tasks.iter().filter(|task| !task.demanded) {
         let (Some(started), Some(turn)) = (task.started, place(task)) else { continue };
-        if task.queue == Queue::Idle {
+        if task.queue == Queue::Idle && !task.drawn {
             assert!(
                 matches!(ran.report.gate, GateState::Open { at, .. } if at <= started),
                 "task {} passed the gate",
                 task.number
             );
         }
-        for other in ran.report.tasks.iter().filter(|other| !other.demanded) {
+        for other in ran.report.tasks.iter().filter(|other| !other.demanded && !other.drawn) {
+            // One that was drawn into the normal queue was idle before, and since when is not in the report.
             // Strictly before: what happens within one moment is not in the report.
             let stood = other.queued.is_some_and(|queued| queued < started)
                 && other.finished.is_none_or(|finished| finished > started)
                 && place(other).is_none_or(|other| other > turn);
-            let before = match (other.queue, task.queue) {
+            let queue = if task.drawn { Queue::Normal } else { task.queue };
+            let before = match (other.queue, queue) {
                 (Queue::Normal, Queue::Idle) => true,
                 (Queue::Idle, Queue::Normal) => false,
                 _ => other.number < task.number,
@@ -272,7 +274,6 @@ proptest! {
 
     /// I2, I3, I4, I5, I6, I7, I10, I14, I19
     #[test]
-    #[ignore = "fails: the rest after a demanded start replaces the delay"]
     fn every_program_keeps_the_laws(program in program()) {
         silence();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

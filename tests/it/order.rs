@@ -66,10 +66,10 @@ async fn every_end_but_completion_skips_the_successors() {
     for name in ["failed", "panicked", "timed out", "cancelled", "skipped", "invalid"] {
         let first = declare(name);
         let before = governor.govern(Task::new("before", boom).after(&first));
-        assert_eq!(within(before.wait()).await.unwrap_err().outcome(), &skipped_by(name));
-        assert_eq!(within(first.wait()).await.unwrap_err().outcome().word(), name);
+        assert_eq!(within(before.wait()).await.unwrap_err().outcome().unwrap(), &skipped_by(name));
+        assert_eq!(within(first.wait()).await.unwrap_err().outcome().unwrap().word(), name);
         let after = governor.govern(Task::new("after", boom).after(&first));
-        assert_eq!(after.try_get().expect("at once").unwrap_err().outcome(), &skipped_by(name));
+        assert_eq!(after.try_get().expect("at once").unwrap_err().outcome().unwrap(), &skipped_by(name));
     }
 }
 
@@ -189,7 +189,7 @@ async fn a_waiting_task_holds_no_slot() {
     let slow = governor.govern(Task::new("slow", || sleep(ms(50))));
     governor.govern(logged(&log, "waits").after(&slow));
     let idle = governor.govern(logged(&log, "idle").idle());
-    governor.govern(logged(&log, "waits for idle").after(&idle));
+    governor.govern(logged(&log, "waits for idle").after(&idle).idle());
     governor.govern(logged(&log, "free"));
     let report = within(governor.report().finished()).await;
     assert_eq!(count(&report, "completed"), 5);

@@ -112,7 +112,7 @@ async fn hostile_and_long_names_neither_widen_the_table_nor_reach_the_terminal()
     narrow(&report);
     aligned(&report);
     let text = report.to_string();
-    assert_eq!(text.lines().count(), 4 + report.tasks.len(), "{text}");
+    assert_eq!(text.lines().count(), 5 + report.tasks.len(), "{text}");
     let turns =
         |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     assert_eq!(text.chars().find(|&c| (c.is_control() && c != '\n') || turns(c)), None, "{text}");
@@ -195,7 +195,7 @@ async fn late_tasks_are_counted_and_children_of_tasks_in_scope_are_in_scope() {
     let names: Vec<&str> = report.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["parent", "child", "grandchild"]);
     assert_eq!(report.late, 2);
-    assert!(report.to_string().contains("2 declared after report() and not shown"), "{report}");
+    assert!(report.to_string().contains("late: 2 declared after report(), not shown"), "{report}");
     assert!(report.taken >= secs(2) && report.taken < ms(2_010), "{report}");
 }
 
@@ -316,15 +316,16 @@ mod json {
         let report = within(governor.report().finished()).await;
         let report: Report = serde_json::from_value(masked(&report)).unwrap();
         insta::assert_snapshot!(report, @"
-        boot: 5 tasks, 2 completed, 1 panicked, 1 timed out, 1 skipped; last start 5.00 s, last end 7.00 s
+        boot: 5 tasks; last start 5.00 s, last end 7.00 s
+        outcomes: 2 completed, 1 panicked, 1 timed out, 1 skipped
         gate: opened by quiet at 5.004 s; held last by: the quiet window alone
         profile: concurrency=3,delay=1ms,pulse=1ms
-           # task                         queue    waited      ran  polls  longest  outcome
-           0 senders                      normal   1.0 ms   120 ms      2    20 µs  completed
-           1 notifications                normal   2.0 ms     0 µs      1    20 µs  panicked: boom
-           2 search index                 idle     4.88 s   2.00 s      2    20 µs  completed
-           3 suggestions                  idle     5.00 s   1.00 s      2    20 µs  timed out
-           4 survey                       normal        -        -      0        -  skipped (condition)
+            # task                        queue    waited      ran  polls  longest  outcome
+            0 senders                     normal   1.0 ms   120 ms      2    20 µs  completed
+            1 notifications               normal   2.0 ms     0 µs      1    20 µs  panicked: boom
+            2 search index                idle     4.88 s   2.00 s      2    20 µs  completed
+            3 suggestions                 idle     5.00 s   1.00 s      2    20 µs  timed out
+            4 survey                      normal        -        -      0        -  skipped (condition)
         ");
     }
 

@@ -16,7 +16,7 @@ fn told<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Outcome {
     handle
         .try_get()
         .expect("it is resolved")
-        .map_or_else(|error| error.outcome().clone(), |_| Outcome::Completed)
+        .map_or_else(|error| error.outcome().unwrap().clone(), |_| Outcome::Completed)
 }
 
 /// I14: the process ends before the gate opens.
@@ -26,7 +26,7 @@ async fn a_shutdown_before_the_gate_opens_lists_each_task_that_never_ran_and_why
     let idle = governor.govern(Task::new("idle", boom).idle());
     governor.govern(Task::new("done", || async {}));
     governor.govern(Task::new("flag off", boom).when(false).idle());
-    governor.govern(Task::new("after idle", boom).after(&idle));
+    governor.govern(Task::new("after idle", boom).after(&idle).idle());
     governor.govern(Task::new("invalid", boom).timeout(ms(0)));
     governor.govern(Task::new("asked", boom).idle()).cancel();
     sleep(secs(1)).await;
@@ -161,7 +161,6 @@ async fn a_second_shutdown_with_less_patience_ends_the_first_one_too() {
 
 /// I14: nothing starts from the call on, polled or not.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails: a closed governor still starts tasks"]
 async fn nothing_starts_from_the_call_on_though_the_future_is_dropped_unpolled() {
     let governor = fast(1);
     let log = Log::default();
@@ -188,7 +187,6 @@ async fn nothing_starts_from_the_call_on_though_the_future_is_dropped_unpolled()
 
 /// I14: a shutdown cancels in pieces; none of a long queue starts between them.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails: a closed governor still starts tasks"]
 async fn nothing_starts_between_the_pieces_in_which_a_long_queue_is_cancelled() {
     let governor = fast(8);
     let log = Log::default();
@@ -289,8 +287,8 @@ fn when_the_runtime_goes_away_every_handle_resolves_and_every_future_is_dropped(
         let elsewhere = Builder::new_current_thread().enable_all().build().unwrap();
         elsewhere.block_on(async {
             for handle in &handles {
-                assert_eq!(soon(handle.wait()).await.unwrap_err().outcome(), &GONE);
-                assert_eq!(soon(handle.demand()).await.unwrap_err().outcome(), &GONE);
+                assert_eq!(soon(handle.wait()).await.unwrap_err().outcome().unwrap(), &GONE);
+                assert_eq!(soon(handle.demand()).await.unwrap_err().outcome().unwrap(), &GONE);
             }
             let report = soon(governor.report().finished()).await;
             assert_eq!(count(&report, "cancelled"), 4);

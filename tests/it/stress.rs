@@ -16,7 +16,7 @@ use tokio::time::{Duration, sleep, timeout};
 use crate::common::{ms, secs, silence};
 
 const DECLARING: usize = 8;
-const EACH: usize = 2_000;
+const EACH: usize = 1_200;
 /// More than `DECLARING`: a task that waits for the next one of its thread must not fill the house.
 const CONCURRENCY: usize = 12;
 
@@ -206,7 +206,8 @@ fn every_law_holds_in_a_flood(workers: usize) {
 }
 
 fn accounts_for_all(report: &Report, watch: &Watch) {
-    assert_eq!(report.tasks.len(), DECLARING * EACH);
+    // Fewer than the 10,000 that are kept where nobody has asked for a report before the end.
+    assert_eq!((report.tasks.len(), report.forgotten), (DECLARING * EACH, 0));
     let started: usize = watch.starts.iter().map(|starts| starts.lock().unwrap().len()).sum();
     assert_eq!(report.tasks.iter().filter(|task| task.started.is_some()).count(), started);
     for task in &report.tasks {

@@ -48,7 +48,6 @@ async fn a_waiters_waker_that_panics_does_not_stop_the_lane() {
 
 /// I7, I14: the others who wait for the same task are woken all the same.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails: `notify_waiters` gives up at the first panic"]
 async fn a_waiters_waker_that_panics_does_not_keep_the_other_waiters_asleep() {
     silence();
     let governor = fast(1);
@@ -63,7 +62,6 @@ async fn a_waiters_waker_that_panics_does_not_keep_the_other_waiters_asleep() {
 
 /// I7, I14: the same for those who wait for the run.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails: `notify_waiters` gives up at the first panic"]
 async fn a_waker_that_panics_does_not_keep_others_from_the_end_of_the_run() {
     silence();
     let governor = fast(1);
