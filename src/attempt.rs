@@ -144,6 +144,7 @@ impl<F, O> Future for Blocking<F, O::Value>
 where
     F: FnOnce() -> O + Send + 'static,
     O: TaskOutput,
+    O::Value: Send,
 {
     type Output = Result<O::Value, Failure>;
 

@@ -117,6 +117,10 @@ impl Governor {
         tasks.declare(self)
     }
 
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.shared.runtime
+    }
+
     /// Says that the application's own boot is over: the quiet window begins, or begins anew. Only the first
     /// call counts.
     pub fn ready(&self) {

@@ -27,10 +27,6 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         TaskHandle { cell }
     }
 
-    pub(crate) fn governed(&self) -> Arc<dyn Governed> {
-        Arc::clone(&self.cell) as Arc<dyn Governed>
-    }
-
     /// Waits until the task has ended, without hurrying it. Inside a governed task of the same governor the
     /// waiting task lends its slot meanwhile, so tasks that wait for each other's slot do not hang.
     ///
@@ -92,6 +88,35 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         }
     }
 }
+
+/// A handle that [`Task::after`](crate::Task::after) takes: of an ordinary task or of a local one. The trait is
+/// sealed.
+pub trait Predecessor: sealed::Sealed {}
+
+pub(crate) mod sealed {
+    use super::{Arc, Governed};
+
+    /// The task behind a handle.
+    pub struct Link(pub(crate) Arc<dyn Governed>);
+
+    impl std::fmt::Debug for Link {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_tuple("Link").field(&self.0.id()).finish()
+        }
+    }
+
+    pub trait Sealed {
+        fn governed(&self) -> Link;
+    }
+}
+
+impl<T: Send + Sync + 'static> sealed::Sealed for TaskHandle<T> {
+    fn governed(&self) -> sealed::Link {
+        sealed::Link(Arc::clone(&self.cell) as Arc<dyn Governed>)
+    }
+}
+
+impl<T: Send + Sync + 'static> Predecessor for TaskHandle<T> {}
 
 impl<T> Clone for TaskHandle<T> {
     fn clone(&self) -> TaskHandle<T> {

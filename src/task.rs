@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::attempt::{Attempt, Blocking, BoxedAttempt, WhenAtStart};
 use crate::cell::Governed;
 use crate::error::BoxError;
-use crate::handle::TaskHandle;
+use crate::handle::Predecessor;
 use crate::queue::Queue;
 
 /// What a task's future may return: `()`, or a `Result` whose error can be boxed.
@@ -22,7 +22,7 @@ use crate::queue::Queue;
 )]
 pub trait TaskOutput: sealed::Sealed {
     /// What the handle gives.
-    type Value: Send + Sync + 'static;
+    type Value: 'static;
 
     #[doc(hidden)]
     fn settle(self) -> Result<Self::Value, Box<dyn std::error::Error + Send + Sync>>;
@@ -44,7 +44,7 @@ impl TaskOutput for () {
 
 impl<T, E> TaskOutput for Result<T, E>
 where
-    T: Send + Sync + 'static,
+    T: 'static,
     E: Into<BoxError>,
 {
     type Value = T;
@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         Task { given_up: Some(given_up), ..Task::from_body(name.into(), body) }
     }
 
-    fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>) -> Task<T> {
+    pub(crate) fn from_body(name: Cow<'static, str>, body: BoxedAttempt<T>) -> Task<T> {
         Task {
             name,
             queue: Queue::Normal,
@@ -153,14 +153,14 @@ impl<T: Send + Sync + 'static> Task<T> {
     ///
     /// While it waits it holds no slot. The handle must be of the same governor. The other task has to exist
     /// first, so a cycle of order cannot be written.
-    pub fn after<P: Send + Sync + 'static>(mut self, predecessor: &TaskHandle<P>) -> Task<T> {
-        self.after.push((predecessor.governed(), false));
+    pub fn after(mut self, predecessor: &impl Predecessor) -> Task<T> {
+        self.after.push((predecessor.governed().0, false));
         self
     }
 
     /// Starts only after the other task has ended, however it ended. Otherwise as [`after`](Task::after).
-    pub fn after_settled<P: Send + Sync + 'static>(mut self, predecessor: &TaskHandle<P>) -> Task<T> {
-        self.after.push((predecessor.governed(), true));
+    pub fn after_settled(mut self, predecessor: &impl Predecessor) -> Task<T> {
+        self.after.push((predecessor.governed().0, true));
         self
     }
 

@@ -21,11 +21,11 @@ impl InFlight {
         self.total
     }
 
-    pub(crate) fn enter(&mut self, name: &Cow<'static, str>) {
+    pub(crate) fn enter(&mut self, name: Cow<'static, str>) {
         self.total += 1;
-        match self.names.iter_mut().find(|(known, _)| known == name) {
+        match self.names.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
-            None => self.names.push((name.clone(), 1)),
+            None => self.names.push((name, 1)),
         }
     }
 
@@ -70,7 +70,7 @@ impl InFlightGuard {
         if context::inside_a_governed_poll() {
             return InFlightGuard { counted: None };
         }
-        shared.apply(|core, _, _| core.request_enters(&name));
+        shared.apply(|core, _, _| core.request_enters(name.clone()));
         InFlightGuard { counted: Some((Arc::downgrade(shared), name)) }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     fn what_is_in_flight_is_named_with_its_count() {
         let mut in_flight = InFlight::default();
         for name in ["GET /search", "warm-up", "GET /search"] {
-            in_flight.enter(&Cow::Borrowed(name));
+            in_flight.enter(Cow::Borrowed(name));
         }
         assert_eq!(&*in_flight.describe(), "3 in flight: GET /search (2), warm-up (1)");
         in_flight.leave("GET /search");

@@ -55,7 +55,7 @@ impl Core {
     }
 
     /// A request of the application begins.
-    pub(crate) fn request_enters(&mut self, name: &Cow<'static, str>) {
+    pub(crate) fn request_enters(&mut self, name: Cow<'static, str>) {
         self.in_flight.enter(name);
         self.tell_the_window();
     }

@@ -15,6 +15,7 @@ mod blocking;
 mod program;
 mod wakers;
 mod quiet;
+mod local;
 mod monkey;
 mod report;
 mod stress;

@@ -1,0 +1,102 @@
+//! Who starts next.
+
+use crate::clock::Stamp;
+use crate::monkey::Delivery;
+use crate::queue::Queue;
+use crate::table::{Id, Status};
+
+use super::{Actions, Core, Note, Phase, Timer};
+
+impl Core {
+    /// The demanded task that has waited longest starts. It is never refused, but it counts.
+    pub(crate) fn start_demanded(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
+        while let Some(id) = self.demanded.pop_front() {
+            if self.table.get(id).is_some_and(|record| record.status == Status::Demanded) {
+                self.start(id, now, actions);
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// An ordinary start, if one is due: normal before idle, idle only past the gate. A lent slot is filled only
+    /// where no task waits for a poll: its owner may be about to come back.
+    pub(crate) fn start_ordinary(
+        &mut self,
+        anyone_woken: bool,
+        now: Stamp,
+        actions: &mut Actions,
+    ) -> Option<Id> {
+        if self.next_start.is_none_or(|at| now < at) {
+            return None;
+        }
+        while self.has_a_slot() && !(anyone_woken && self.running >= self.profile.concurrency) {
+            let id = self.next_ordinary()?;
+            self.leave_line(id);
+            if self.begin_delay(id, now) {
+                continue;
+            }
+            self.start(id, now, actions);
+            return Some(id);
+        }
+        None
+    }
+
+    pub(super) fn next_ordinary(&self) -> Option<Id> {
+        if self.phase != Phase::Open {
+            return None;
+        }
+        self.normal.first().or_else(|| self.idle.first().filter(|_| self.gate.is_open()))
+    }
+
+    /// Whether an ordinary start is within the limit: tasks that lend their slots do not count.
+    pub(super) fn has_a_slot(&self) -> bool {
+        self.running.saturating_sub(self.lending()) < self.profile.concurrency
+    }
+
+    fn start(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
+        let record = self.table.live(id);
+        debug_assert!(!record.status.has_started(), "a task starts once");
+        record.status = Status::Running;
+        record.started = Some(now);
+        let idle = record.line == Queue::Idle;
+        if let Some(ties) = &mut record.ties {
+            if let Some(at) = ties.no_later.take() {
+                self.timers.remove(&(at, id, Timer::NoLaterThan));
+            }
+            if let Some(timeout) = ties.timeout {
+                let deadline = now.after(timeout);
+                ties.deadline = Some(deadline);
+                self.timers.insert((deadline, id, Timer::Timeout));
+            }
+        }
+        actions.announce |= self.scope.started(record);
+        self.starts.push_back((now, id));
+        self.running += 1;
+        if idle {
+            self.idle_leaves(now);
+            self.idle_running += 1;
+        }
+        self.note(Note::Started(id));
+        self.watch_for_starving(now);
+    }
+
+    /// Where the monkey's victim is held; false where this task is not the victim or its delay is over.
+    fn begin_delay(&mut self, id: Id, now: Stamp) -> bool {
+        let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) else {
+            return false;
+        };
+        mischief.delivery = Delivery::Delaying;
+        self.timers.insert((now.after(mischief.monkey.delay), id, Timer::Monkey));
+        self.table.live(id).status = Status::Delayed;
+        self.note(Note::Delayed(id));
+        true
+    }
+
+    pub(super) fn delay_over(&mut self, id: Id) {
+        if let Some(mischief) = &mut self.mischief {
+            mischief.delivery = Delivery::Delivered;
+        }
+        self.enter_line(id);
+    }
+}
