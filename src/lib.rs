@@ -80,6 +80,10 @@
 
 pub mod guide;
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
+
 mod chunks;
 mod clock;
 mod waiters;
@@ -134,3 +138,7 @@ pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};
 pub use task::{Task, TaskOutput};
 pub use task_list::TaskList;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

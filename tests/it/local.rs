@@ -110,7 +110,9 @@ async fn a_shutdown_drops_local_tasks_too() {
     }
     sleep(ms(1)).await;
     let report = governor.shutdown(secs(1)).await;
-    assert!(report.tasks.iter().all(|task| task.outcome.as_ref().is_some_and(|end| end.word() == "cancelled")));
+    assert!(
+        report.tasks.iter().all(|task| task.outcome.as_ref().is_some_and(|end| end.word() == "cancelled"))
+    );
     assert_eq!(Rc::strong_count(&state), 1);
 }
 
@@ -148,9 +150,8 @@ fn local_tasks_may_spawn_into_the_applications_local_set() {
     let inside = Rc::clone(&set);
     let seen = runtime.block_on(set.run_until(async move {
         let governor = local().with_local_set(inside);
-        let handle = governor.govern(LocalTask::new("spawns", || async {
-            spawn_local(async { *Rc::new(7) }).await
-        }));
+        let handle =
+            governor.govern(LocalTask::new("spawns", || async { spawn_local(async { *Rc::new(7) }).await }));
         *handle.wait().await.unwrap()
     }));
     assert_eq!(seen, 7);
@@ -162,9 +163,8 @@ fn local_tasks_run_on_a_local_runtime() {
     let runtime = tokio::runtime::LocalRuntime::new().unwrap();
     let seen = runtime.block_on(async {
         let governor = local();
-        let handle = governor.govern(LocalTask::new("spawns", || async {
-            spawn_local(async { *Rc::new(7) }).await
-        }));
+        let handle =
+            governor.govern(LocalTask::new("spawns", || async { spawn_local(async { *Rc::new(7) }).await }));
         *handle.wait().await.unwrap()
     });
     assert_eq!(seen, 7);

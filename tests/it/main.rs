@@ -19,3 +19,6 @@ mod local;
 mod monkey;
 mod report;
 mod stress;
+mod settled;
+mod at_start;
+mod deadlines;

@@ -1,0 +1,36 @@
+//! What the pure core costs: the queues, the gate, the scheduler's decisions.
+//!
+//! `cargo bench --bench core --features internals`. Each iteration asserts its result. Compare the sizes: the cost a
+//! task should stay flat.
+
+#![expect(missing_docs, reason = "divan makes public items of the benchmarks")]
+
+use afterboot::internals;
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+const SIZES: [u32; 3] = [1_000, 30_000, 1_000_000];
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn queue_in_order(bencher: Bencher<'_, '_>, tasks: u32) {
+    bencher.counter(ItemsCount::new(tasks)).bench(|| assert_eq!(internals::queue_in_order(tasks), tasks));
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn queue_out_of_order(bencher: Bencher<'_, '_>, tasks: u32) {
+    bencher.counter(ItemsCount::new(tasks)).bench(|| assert_eq!(internals::queue_out_of_order(tasks), tasks));
+}
+
+#[divan::bench(args = [1_000, 1_000_000], sample_count = 10)]
+fn gate_look(bencher: Bencher<'_, '_>, looks: u64) {
+    bencher.counter(ItemsCount::new(looks)).bench(|| assert_eq!(internals::gate_looks(looks), 0));
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn decide(bencher: Bencher<'_, '_>, tasks: u32) {
+    bencher.counter(ItemsCount::new(tasks)).bench(|| assert_eq!(internals::decisions(tasks), tasks));
+}
