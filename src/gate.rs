@@ -17,7 +17,9 @@ pub(crate) struct GateRules {
     pub(crate) await_ready: bool,
     /// A future of the application's takes the window's place.
     pub(crate) interactive: bool,
-    /// How long normal tasks may keep the idle queue from every slot.
+    /// After the opening: how long the application must have been free of long tasks for the next idle start.
+    pub(crate) resume_quiet: Duration,
+    /// How long normal tasks may keep the idle queue from every slot, and a busy application one idle start.
     pub(crate) max_hold: Duration,
 }
 
@@ -102,6 +104,8 @@ pub(crate) struct Gate {
     ready: Option<Stamp>,
     /// Why the future that took the window's place gave no answer, and since when the window counts again.
     fallback: Option<(Arc<str>, Stamp)>,
+    /// The application's own last long task: when it ended, and what holds idle starts because of it.
+    froze: Option<(Stamp, HeldBy)>,
     opened: Option<(OpenedBy, Stamp, HeldBy)>,
 }
 
@@ -115,6 +119,7 @@ impl Gate {
             held_until_then: None,
             ready: None,
             fallback: None,
+            froze: None,
             opened: None,
         }
     }
@@ -166,6 +171,29 @@ impl Gate {
     /// Why the window counts although a future was to take its place.
     pub(crate) fn fallback(&self) -> Option<&str> {
         self.fallback.as_ref().map(|(why, _)| &**why)
+    }
+
+    /// The application itself, no governed task, kept a loop until now.
+    pub(crate) fn application_froze(&mut self, now: Stamp, length: Duration, who: Arc<str>) {
+        self.froze = Some((now, HeldBy::LongTask { at: now.as_duration(), length, who }));
+    }
+
+    /// Whether the application is too busy for an idle start, why, and until when if that is known. Only what came
+    /// after the opening counts: a gate that the timeout opened over a busy application is open.
+    pub(crate) fn busy(&self, now: Stamp) -> Option<(HeldBy, Option<Stamp>)> {
+        let (_, opened, _) = self.opened.as_ref()?;
+        if let Some((_, held)) = self.window.over().filter(|(since, _)| since > opened) {
+            return Some((HeldBy::InFlight { held: Arc::clone(held) }, None));
+        }
+        let froze = self.froze.clone();
+        let crowded = self.window.last().and_then(|(at, what)| match what {
+            Disturbance::InFlight { held } => Some((*at, HeldBy::InFlight { held: Arc::clone(held) })),
+            Disturbance::LongTask { .. } => None,
+        });
+        let (at, why) =
+            froze.into_iter().chain(crowded).filter(|(at, _)| at > opened).max_by_key(|(at, _)| *at)?;
+        let until = at.after(self.rules.resume_quiet);
+        (until > now).then_some((why, Some(until)))
     }
 
     fn awaits_interactive(&self) -> bool {
@@ -323,6 +351,7 @@ mod tests {
             max_in_flight: 2,
             await_ready,
             interactive: false,
+            resume_quiet: Duration::from_millis(500),
             max_hold: Duration::from_secs(5),
         })
     }
@@ -361,7 +390,7 @@ mod tests {
             gate.state(at(2_500)).to_string(),
             "shut; held by: a long task of 80 ms by index until 2.000 s; 7.000 s at the earliest"
         );
-        gate.window_mut().in_flight_over("3 in flight: GET / (3)".into());
+        gate.window_mut().in_flight_over("3 in flight: GET / (3)".into(), at(2_600));
         assert_eq!(
             gate.state(at(2_600)).to_string(),
             "shut; held by: 3 in flight: GET / (3); 45.000 s at the earliest"

@@ -73,6 +73,7 @@ impl Governor {
                 max_in_flight: 2,
                 await_ready: false,
                 interactive: false,
+                resume_quiet: Duration::from_millis(500),
                 max_hold: Duration::from_secs(5),
             },
             monkey: None,
@@ -310,8 +311,17 @@ impl Builder {
         self
     }
 
-    /// How long normal tasks may keep the idle queue from every slot once the gate is open. Then the governor
-    /// demands the first idle task itself, one at a time, and the report says so. Default 5 s.
+    /// After the opening: an idle start is held while the application had a long task, or too much in flight,
+    /// within this time; at most [`max_hold`](Builder::max_hold) a start. Each hold stands in the report. Tasks that
+    /// run are left alone. Default 500 ms, as Chromium waits for quiet while a page loads; 0 never holds.
+    pub fn resume_quiet(mut self, quiet: Duration) -> Builder {
+        self.gate.resume_quiet = quiet;
+        self
+    }
+
+    /// How long normal tasks may keep the idle queue from every slot once the gate is open, and how long a busy
+    /// application may hold one idle start. After the first the governor demands the first idle task itself, one at
+    /// a time, and the report says so. Default 5 s.
     pub fn max_hold(mut self, hold: Duration) -> Builder {
         self.gate.max_hold = hold;
         self

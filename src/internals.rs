@@ -21,6 +21,7 @@ fn rules() -> GateRules {
         max_in_flight: 2,
         await_ready: false,
         interactive: false,
+        resume_quiet: Duration::from_millis(500),
         max_hold: Duration::from_secs(5),
     }
 }
@@ -57,7 +58,8 @@ pub fn gate_looks(looks: u64) -> u64 {
     let mut open = 0;
     for look in 0..looks {
         let now = Stamp::from_duration(Duration::from_millis(look % 4_000));
-        open += u64::from(!core.beat(now, &mut actions));
+        core.beat(now, &mut actions);
+        open += u64::from(core.gate().is_open());
     }
     open
 }

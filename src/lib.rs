@@ -133,7 +133,7 @@ pub use profile::Profile;
 pub use queue::Queue;
 pub use quiet::Quiet;
 pub use quiet::in_flight::InFlightGuard;
-pub use report::{ApplicationOutcome, Cost, LongTask, MonkeyReport, Report, TaskReport};
+pub use report::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, TaskReport};
 pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};
 pub use task::{Task, TaskOutput};

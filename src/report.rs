@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Stamp;
-use crate::gate::GateState;
+use crate::gate::{GateState, HeldBy};
 use crate::monkey::Delivery;
 use crate::outcome::Outcome;
 use crate::queue::Queue;
@@ -63,6 +63,10 @@ pub struct Report {
     pub outcomes_forgotten: u64,
     /// What afterboot itself has spent.
     pub cost: Cost,
+    /// Idle starts that were held after the opening because the application was busy again; the last 1,000.
+    pub holds: Vec<Hold>,
+    /// Holds that are not listed.
+    pub holds_forgotten: u64,
     /// Stretches of 50 ms or more in which a worker's loop did not come round, while the probe watched.
     pub long_tasks: Vec<LongTask>,
     /// Long tasks that are not listed: only the last 1,000 are.
@@ -115,6 +119,23 @@ pub struct TaskReport {
     pub longest_poll: Duration,
     /// How often its code was begun.
     pub attempts: u32,
+}
+
+/// An idle start that was held after the opening.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Hold {
+    /// The task that started when the hold was over.
+    pub task: String,
+    /// How many tasks were declared before it.
+    pub number: u64,
+    /// When its start was due.
+    pub since: Duration,
+    /// When it came.
+    pub until: Duration,
+    /// What held it first.
+    pub why: HeldBy,
 }
 
 /// What afterboot itself has spent in a run.
@@ -254,6 +275,20 @@ impl Report {
                     at: at.as_duration(),
                 })
                 .collect(),
+            holds: core
+                .holds()
+                .map(|held| Hold {
+                    task: core
+                        .table()
+                        .get(held.task)
+                        .map_or_else(String::new, |record| record.name.to_string()),
+                    number: held.number,
+                    since: held.since.as_duration(),
+                    until: held.until.as_duration(),
+                    why: held.why.clone(),
+                })
+                .collect(),
+            holds_forgotten: core.holds_forgotten(),
             outcomes_forgotten: core.application_outcomes_forgotten(),
             cost: Cost {
                 polls: core.cost().polls,
@@ -283,6 +318,11 @@ impl Report {
                 used.insert(declared, nth);
             }
             used.insert(task.name.clone(), 0);
+        }
+        for hold in &mut self.holds {
+            if let Some(task) = self.tasks.iter().find(|task| task.number == hold.number) {
+                hold.task.clone_from(&task.name);
+            }
         }
         if let Some(monkey) = &mut self.monkey {
             let victim = self.tasks.iter().find(|task| Some(task.number) == monkey.victim_number);

@@ -7,6 +7,7 @@
 mod declare;
 mod demand;
 mod end;
+mod hold;
 mod lend;
 #[cfg(test)]
 mod laws;
@@ -136,6 +137,10 @@ pub(crate) struct Core {
     idle_running: usize,
     /// Since when the idle queue has been kept from every slot by normal tasks.
     starving: Option<Stamp>,
+    /// The idle start that is due and held because the application is busy again.
+    holding: Option<hold::Holding>,
+    holds: VecDeque<hold::Held>,
+    holds_forgotten: u64,
     max_hold: Duration,
     /// No ordinary start before this moment: the delay, then the pulse.
     next_start: Option<Stamp>,
@@ -182,6 +187,9 @@ impl Core {
             idle_unstarted: 0,
             idle_running: 0,
             starving: None,
+            holding: None,
+            holds: VecDeque::new(),
+            holds_forgotten: 0,
             max_hold,
             next_start: None,
             polling: None,
@@ -217,6 +225,7 @@ impl Core {
         }
         self.watch_for_starving(now);
         self.feed_the_starving(now);
+        self.watch_for_holds(now);
         self.name_the_slow(now);
         self.cancel_piece(now, actions);
     }
@@ -230,6 +239,8 @@ impl Core {
             return Work::Now;
         }
         let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());
+        let held = start.and_then(|_| self.held_until(now)).filter(|_| self.normal.is_empty());
+        let start = start.max(held);
         if start.is_some_and(|at| at <= now) {
             return Work::Now;
         }

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) ready: Arc<Ready>,
     /// How long one governed poll may hold the lane.
     pub(crate) stuck_after: Duration,
+    /// Woken when the probe is not needed any more.
+    pub(crate) probe_over: Waiters,
     /// Woken when a lane has ended, for the watchdog.
     pub(crate) lane_ended: Waiters,
     /// Woken when the run may have come to where somebody waits for it.
@@ -72,6 +74,7 @@ pub(crate) struct Effects {
     start_watchdog: bool,
     kick_lane: bool,
     start_probe: bool,
+    stop_probe: bool,
     announce: bool,
     tell: bool,
     signals: Signals,
@@ -99,6 +102,7 @@ impl Shared {
             clock: Clock::start(),
             ready: Arc::new(Ready::default()),
             stuck_after,
+            probe_over: Waiters::default(),
             lane_ended: Waiters::default(),
             run_changed: Waiters::default(),
             events_changed: Waiters::default(),
@@ -186,6 +190,9 @@ impl Shared {
         }
         if std::mem::take(&mut effects.kick_lane) {
             self.ready.kick();
+        }
+        if std::mem::take(&mut effects.stop_probe) {
+            self.probe_over.wake_all();
         }
         if std::mem::take(&mut effects.start_probe) {
             self.runtime.spawn(probe::watch(Arc::clone(self)));
@@ -283,6 +290,7 @@ impl State {
             self.probe = true;
             effects.start_probe = true;
         }
+        effects.stop_probe |= self.probe && !self.core.wants_probe();
         effects.announce |= std::mem::take(&mut actions.announce);
     }
 
@@ -360,8 +368,10 @@ impl State {
         self.lane.current.take_if(|current| *current == number);
     }
 
-    pub(crate) fn probe_is_gone(&mut self) {
-        self.probe = false;
+    /// Whether the probe is not needed any more and has to end.
+    pub(crate) fn retire_probe(&mut self) -> bool {
+        self.probe = self.core.wants_probe();
+        !self.probe
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::gate::GateState;
+use crate::gate::{GateState, HeldBy};
 use crate::report::fit;
 use crate::shared::Shared;
 use crate::table::Status;
@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub closed: bool,
     /// How the gate of the idle queue stands, and why.
     pub gate: GateState,
+    /// What holds the next idle start although the gate is open.
+    pub held_by: Option<HeldBy>,
     /// Tasks declared so far.
     pub declared: u64,
     /// Tasks that wait in the normal queue.
@@ -65,6 +67,7 @@ impl Snapshot {
             ready: core.gate().is_ready(),
             closed: core.is_closed(),
             gate: core.gate().state(now),
+            held_by: core.held_by().cloned(),
             declared: core.table().declared(),
             normal: 0,
             idle: 0,

@@ -70,7 +70,7 @@ impl InFlightGuard {
         if context::inside_a_governed_poll() {
             return InFlightGuard { counted: None };
         }
-        shared.apply(|core, _, _| core.request_enters(name.clone()));
+        shared.apply(|core, now, _| core.request_enters(name.clone(), now));
         InFlightGuard { counted: Some((Arc::downgrade(shared), name)) }
     }
 }
@@ -80,7 +80,7 @@ impl Drop for InFlightGuard {
         if let Some((shared, name)) = self.counted.take()
             && let Some(shared) = shared.upgrade()
         {
-            shared.apply(|core, now, _| core.request_leaves(&name, now));
+            shared.apply(|core, now, actions| core.request_leaves(&name, now, actions));
         }
     }
 }

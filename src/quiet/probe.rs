@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::RuntimeMetrics;
-use tokio::time::sleep_until;
+use tokio::time::timeout_at;
 
 use crate::clock::Stamp;
 use crate::shared::Shared;
@@ -28,26 +28,25 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
     loop {
         let look_again = workers.as_ref().and_then(|workers| workers.look_again(last));
         let planned = look_again.into_iter().fold(last.after(PERIOD), Stamp::min);
-        sleep_until(shared.clock.instant(planned)).await;
+        // Made before the look, so that the end of the need is not missed.
+        let over = shared.probe_over.wait();
+        if shared.lock().retire_probe() {
+            return;
+        }
+        if timeout_at(shared.clock.instant(planned), over).await.is_ok() {
+            continue;
+        }
         let now = shared.clock.now();
         let late = now.since(planned);
-        let goes_on = shared.apply(|core, _, actions| {
+        shared.apply(|core, _, actions| {
             if late >= LATE {
                 core.saw_stall(planned, now, None);
             }
             for (worker, since) in workers.iter_mut().flat_map(|workers| workers.look(now)) {
                 core.saw_stall(since, now, Some(worker));
             }
-            core.beat(now, actions)
+            core.beat(now, actions);
         });
-        if !goes_on {
-            let mut state = shared.lock();
-            // A task may have been declared between the two locks.
-            if !state.core.wants_probe() {
-                state.probe_is_gone();
-                return;
-            }
-        }
         last = now;
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Sighting {
     pub(crate) who: Arc<str>,
     /// Idle tasks are started because the application is quiet: what they hold up is no sign that it is not.
     pub(crate) by_idle_task: bool,
+    /// A governed poll filled most of it.
+    pub(crate) governed: bool,
     /// Not one that was told before.
     pub(crate) new: bool,
 }
@@ -116,6 +118,7 @@ impl Stalls {
         Sighting {
             length: stall.end.since(stall.start),
             who: name_of(stall.who.as_ref(), stall.worker),
+            governed: culprit.is_some(),
             by_idle_task: culprit.is_some_and(|poll| poll.queue == Queue::Idle),
             new,
         }

@@ -29,7 +29,8 @@ pub(crate) enum View {
 pub(crate) struct Window {
     quiet: Duration,
     last: Option<(Stamp, Disturbance)>,
-    over: Option<Arc<str>>,
+    /// Since when too much is in flight, and what.
+    over: Option<(Stamp, Arc<str>)>,
 }
 
 impl Window {
@@ -43,13 +44,14 @@ impl Window {
     }
 
     /// More than the allowed number are in flight; `held` says which, now.
-    pub(crate) fn in_flight_over(&mut self, held: Arc<str>) {
-        self.over = Some(held);
+    pub(crate) fn in_flight_over(&mut self, held: Arc<str>, now: Stamp) {
+        let since = self.over.as_ref().map_or(now, |(since, _)| *since);
+        self.over = Some((since, held));
     }
 
     /// No more than the allowed number are in flight any more: the window begins anew.
     pub(crate) fn in_flight_back(&mut self, now: Stamp) {
-        if let Some(held) = self.over.take() {
+        if let Some((_, held)) = self.over.take() {
             self.disturb(now, Disturbance::InFlight { held });
         }
     }
@@ -60,6 +62,11 @@ impl Window {
         }
     }
 
+    /// Since when something is over the in-flight limit, and what, if anything is.
+    pub(crate) fn over(&self) -> Option<&(Stamp, Arc<str>)> {
+        self.over.as_ref()
+    }
+
     /// The last disturbance and when it ended.
     pub(crate) fn last(&self) -> Option<&(Stamp, Disturbance)> {
         self.last.as_ref()
@@ -67,7 +74,7 @@ impl Window {
 
     /// What the window says at `now` if it was begun at `since`.
     pub(crate) fn look(&self, since: Stamp, now: Stamp) -> View {
-        if let Some(held) = &self.over {
+        if let Some((_, held)) = &self.over {
             return View::Busy { held: Arc::clone(held) };
         }
         let begun = self.last.as_ref().map_or(since, |(last, _)| since.max(*last));
@@ -106,7 +113,7 @@ mod tests {
     #[test]
     fn going_over_the_in_flight_limit_restarts_the_window_at_the_return() {
         let mut window = Window::new(Duration::from_millis(500));
-        window.in_flight_over("GET / (3)".into());
+        window.in_flight_over("GET / (3)".into(), at(200));
         assert_eq!(window.look(at(0), at(9_000)), View::Busy { held: "GET / (3)".into() });
         window.in_flight_back(at(9_000));
         assert_eq!(window.look(at(0), at(9_400)), View::Settling { until: at(9_500) });

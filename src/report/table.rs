@@ -34,6 +34,11 @@ impl fmt::Display for Report {
         for task in &self.tasks {
             write!(f, "\n{}", Row(task))?;
         }
+        if let Some(worst) = self.holds.iter().max_by_key(|hold| hold.until.saturating_sub(hold.since)) {
+            let count = self.holds.len() as u64 + self.holds_forgotten;
+            let lasted = worst.until.saturating_sub(worst.since);
+            line(f, "holds", &format!("{count} idle starts; longest {} by: {}", fit(lasted), worst.why))?;
+        }
         if self.late > 0 {
             line(f, "late", &format!("{} declared after report(), not shown", self.late))?;
         }

@@ -8,7 +8,7 @@ use crate::clock::Stamp;
 use crate::queue::Queue;
 use crate::quiet::stalls::LONG_TASK;
 
-use super::{Actions, Core, Note};
+use super::{Actions, Core, Note, Phase};
 
 impl Core {
     /// Who is polled now, for attribution.
@@ -25,7 +25,10 @@ impl Core {
             self.note(Note::LongTask { start, length: sighting.length, who: Arc::clone(&sighting.who) });
         }
         if !sighting.by_idle_task {
-            self.gate.window_mut().long_task(now, sighting.length, sighting.who);
+            self.gate.window_mut().long_task(now, sighting.length, Arc::clone(&sighting.who));
+        }
+        if !sighting.governed {
+            self.gate.application_froze(now, sighting.length, sighting.who);
         }
     }
 
@@ -37,43 +40,45 @@ impl Core {
         let start = Stamp::from_duration(now.as_duration().saturating_sub(length));
         self.stalls.told(start, now, Arc::clone(&who));
         self.gate.window_mut().long_task(now, length, Arc::clone(&who));
+        self.gate.application_froze(now, length, Arc::clone(&who));
         self.note(Note::LongTask { start, length, who });
     }
 
-    /// The probe has told all it saw until now. False where it is not needed any more.
-    pub(crate) fn beat(&mut self, now: Stamp, actions: &mut Actions) -> bool {
+    /// The probe has told all it saw until now.
+    pub(crate) fn beat(&mut self, now: Stamp, actions: &mut Actions) {
         self.cost.looks += 1;
         if self.gate.check_window(now) {
             self.note(Note::GateOpened);
             actions.lane = true;
         }
-        self.wants_probe()
     }
 
     pub(crate) fn wants_probe(&self) -> bool {
-        !self.gate.is_open() && self.idle_unstarted > 0
+        self.idle_unstarted > 0 && self.phase == Phase::Open
     }
 
     /// A request of the application begins.
-    pub(crate) fn request_enters(&mut self, name: Cow<'static, str>) {
+    pub(crate) fn request_enters(&mut self, name: Cow<'static, str>, now: Stamp) {
         self.in_flight.enter(name);
-        self.tell_the_window();
+        self.tell_the_window(now);
     }
 
     /// A request of the application is over.
-    pub(crate) fn request_leaves(&mut self, name: &str, now: Stamp) {
+    pub(crate) fn request_leaves(&mut self, name: &str, now: Stamp, actions: &mut Actions) {
         self.in_flight.leave(name);
         if self.in_flight.total() == self.gate.rules().max_in_flight {
             self.gate.window_mut().in_flight_back(now);
+            // A held start may come sooner now.
+            actions.lane |= self.holding.is_some();
         }
-        self.tell_the_window();
+        self.tell_the_window(now);
     }
 
-    /// While the gate is shut, what is over the limit is kept by name, as it stands.
-    fn tell_the_window(&mut self) {
-        if self.in_flight.total() > self.gate.rules().max_in_flight && !self.gate.is_open() {
+    /// While an idle task waits, what is over the limit is kept by name, as it stands.
+    fn tell_the_window(&mut self, now: Stamp) {
+        if self.in_flight.total() > self.gate.rules().max_in_flight && self.idle_unstarted > 0 {
             let held = self.in_flight.describe();
-            self.gate.window_mut().in_flight_over(held);
+            self.gate.window_mut().in_flight_over(held, now);
         }
     }
 
@@ -87,6 +92,7 @@ impl Core {
             self.gate.idle_waits(now);
         }
         self.idle_unstarted += 1;
+        self.tell_the_window(now);
     }
 
     /// An idle task waits no more: with the last one, nobody looks.

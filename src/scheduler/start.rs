@@ -32,11 +32,18 @@ impl Core {
         }
         while self.has_a_slot() && !(anyone_woken && self.running >= self.profile.concurrency) {
             let id = self.next_ordinary()?;
+            let idle = self.normal.is_empty();
+            if idle && self.hold(now) {
+                return None;
+            }
             self.leave_line(id);
             if self.begin_delay(id, now) {
                 continue;
             }
             self.start(id, now, actions);
+            if idle {
+                self.hold_is_over(id, now);
+            }
             return Some(id);
         }
         None

@@ -8,6 +8,7 @@ mod demand;
 mod limits;
 mod order;
 mod shutdown;
+mod holds;
 mod lane;
 mod pulse;
 mod laws;
