@@ -20,8 +20,9 @@ use tokio::task::LocalSet;
 
 use self::arena::{Keep, Proxy};
 use crate::attempt::Attempt;
+use crate::builder::Builder;
 use crate::error::{ConfigError, TaskError};
-use crate::governor::{Builder, Governor};
+use crate::governor::Governor;
 use crate::handle::{Predecessor, TaskHandle};
 use crate::task::{Task, TaskOutput};
 

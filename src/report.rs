@@ -2,23 +2,17 @@
 
 #[cfg(feature = "serde")]
 mod json;
+mod copied;
 mod table;
 
 pub(crate) use table::fit;
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Stamp;
 use crate::gate::{GateState, HeldBy};
 use crate::monkey::Delivery;
 use crate::outcome::Outcome;
 use crate::queue::Queue;
-use crate::quiet::stalls::{self, LONG_TASK};
-use crate::scheduler::Core;
-use crate::shared::Shared;
-use crate::table::Record;
 
 /// What happened in a run, as it stood when the report was taken. All times are since `build()`, on tokio's
 /// clock; the lengths of polls are real time.
@@ -107,6 +101,10 @@ pub struct TaskReport {
     pub outcome: Option<Outcome>,
     /// The tasks it was declared to come after.
     pub waited_for: Vec<String>,
+    /// Their numbers.
+    pub after: Vec<u64>,
+    /// When it was polled, where [`record_segments`](crate::Builder::record_segments) asked for it.
+    pub segments: Vec<Segment>,
     /// The tasks whose handles it waited for while it ran; its slot was lent meanwhile.
     pub awaited: Vec<String>,
     /// Whether one of its polls held the lane for `stuck_after`, so that the lane went on without it.
@@ -163,6 +161,19 @@ pub struct ApplicationOutcome {
     pub ok: bool,
     /// When it was told.
     pub at: Duration,
+}
+
+/// One poll of a task, or several that were merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Segment {
+    /// When the first of them began.
+    pub start: Duration,
+    /// The polls' own time; what lay between them is left out.
+    pub busy: Duration,
+    /// How many polls.
+    pub polls: u32,
 }
 
 /// What the monkey did.
@@ -224,144 +235,5 @@ impl Report {
     /// The first task of this name.
     pub fn task(&self, name: &str) -> Option<&TaskReport> {
         self.tasks.iter().find(|task| task.name == name)
-    }
-
-    /// Under the lock everything is only copied; sorting and naming come after it.
-    pub(crate) fn of(shared: &Shared) -> Report {
-        let mut report = {
-            let state = shared.lock();
-            Report::copied(&state.core, shared.name.as_ref(), shared.clock.now())
-        };
-        report.put_in_order();
-        report
-    }
-
-    fn copied(core: &Core, governor: &str, now: Stamp) -> Report {
-        let monkey = core.mischief().map(|mischief| MonkeyReport {
-            asked: mischief.monkey.to_string(),
-            victim: mischief.victim.and_then(|id| Some(core.table().get(id)?.name.to_string())),
-            victim_number: mischief.victim.and_then(|id| Some(core.table().get(id)?.number)),
-            delay: mischief.monkey.delay,
-            delivery: mischief.delivery.clone(),
-        });
-        let long_tasks: Vec<LongTask> = core.stalls().seen().map(long_task).collect();
-        let (tasks, late_tasks): (Vec<&Record>, Vec<&Record>) =
-            core.table().iter().map(|(_, record)| record).partition(|record| record.in_scope);
-        let tasks: Vec<TaskReport> = tasks.into_iter().map(task).collect();
-        Report {
-            version: 1,
-            governor: governor.to_owned(),
-            profile: core.profile().to_string(),
-            seed: core.seed(),
-            monkey,
-            gate: core.gate().state(now),
-            taken: now.as_duration(),
-            last_start: tasks.iter().filter_map(|task| task.started).max(),
-            last_finish: tasks
-                .iter()
-                .filter(|task| task.started.is_some())
-                .filter_map(|task| task.finished)
-                .max(),
-            tasks,
-            late: core.scope().late(),
-            late_tasks: late_tasks.into_iter().map(task).collect(),
-            forgotten: core.scope().forgotten(),
-            interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
-            outcomes: core
-                .application_outcomes()
-                .map(|(name, ok, at)| ApplicationOutcome {
-                    name: name.to_string(),
-                    ok: *ok,
-                    at: at.as_duration(),
-                })
-                .collect(),
-            holds: core
-                .holds()
-                .map(|held| Hold {
-                    task: core
-                        .table()
-                        .get(held.task)
-                        .map_or_else(String::new, |record| record.name.to_string()),
-                    number: held.number,
-                    since: held.since.as_duration(),
-                    until: held.until.as_duration(),
-                    why: held.why.clone(),
-                })
-                .collect(),
-            holds_forgotten: core.holds_forgotten(),
-            outcomes_forgotten: core.application_outcomes_forgotten(),
-            cost: Cost {
-                polls: core.cost().polls,
-                looks: core.cost().looks,
-                lane_time: core.cost().lane_time(),
-            },
-            blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
-            long_tasks,
-            long_tasks_forgotten: core.stalls().forgotten(),
-        }
-    }
-
-    /// In order of declaration, each task under a name of its own.
-    fn put_in_order(&mut self) {
-        self.tasks.sort_unstable_by_key(|task| task.number);
-        self.late_tasks.sort_unstable_by_key(|task| task.number);
-        let mut used: HashMap<String, usize> = HashMap::new();
-        for task in self.tasks.iter_mut().chain(&mut self.late_tasks) {
-            let declared = task.name.clone();
-            let mut nth = *used.get(&declared).unwrap_or(&0);
-            // Somebody may have declared `a#2` in so many words.
-            while used.contains_key(&task.name) {
-                nth += 1;
-                task.name = format!("{declared}#{}", nth + 1);
-            }
-            if nth > 0 {
-                used.insert(declared, nth);
-            }
-            used.insert(task.name.clone(), 0);
-        }
-        for hold in &mut self.holds {
-            if let Some(task) = self.tasks.iter().find(|task| task.number == hold.number) {
-                hold.task.clone_from(&task.name);
-            }
-        }
-        if let Some(monkey) = &mut self.monkey {
-            let victim = self.tasks.iter().find(|task| Some(task.number) == monkey.victim_number);
-            monkey.victim = victim.map(|task| task.name.clone()).or(monkey.victim.take());
-        }
-    }
-}
-
-fn task(record: &Record) -> TaskReport {
-    let ties = record.ties.as_deref();
-    TaskReport {
-        name: record.name.to_string(),
-        number: record.number,
-        queue: record.queue,
-        blocking: record.blocking,
-        drawn: record.line != record.queue || record.head,
-        demanded: record.demanded,
-        held_too_long: record.held_too_long,
-        declared: record.declared.as_duration(),
-        queued: record.queued.map(Stamp::as_duration),
-        started: record.started.map(Stamp::as_duration),
-        finished: record.finished.map(Stamp::as_duration),
-        outcome: record.outcome.clone(),
-        waited_for: ties.into_iter().flat_map(|ties| &ties.waited_for).map(ToString::to_string).collect(),
-        awaited: ties.into_iter().flat_map(|ties| &ties.awaited).map(ToString::to_string).collect(),
-        stuck: record.was_stuck,
-        slow: record.slow,
-        polls: record.polls,
-        longest_poll: record.longest_poll,
-        attempts: u32::from(record.started.is_some()),
-    }
-}
-
-fn long_task(stall: &stalls::Stall) -> LongTask {
-    let who: Option<&Arc<str>> = stall.who.as_ref();
-    LongTask {
-        start: stall.start.as_duration(),
-        length: stall.end.since(stall.start),
-        who: who.map(ToString::to_string),
-        worker: stall.worker,
     }
 }

@@ -30,7 +30,7 @@ use crate::profile::Profile;
 use crate::queue::{Line, Queue};
 use crate::quiet::in_flight::InFlight;
 use crate::quiet::stalls::Stalls;
-use crate::table::{Id, Status, Table};
+use crate::table::{Id, Segment, Status, Table};
 
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
@@ -156,6 +156,7 @@ pub(crate) struct Core {
     /// What happened, for those who listen; empty where nobody does.
     notes: Vec<Note>,
     listening: bool,
+    records_segments: bool,
     scope: scope::Scope,
     /// What the application itself counts: name, whether it went well, when.
     outcomes: VecDeque<(Cow<'static, str>, bool, Stamp)>,
@@ -199,12 +200,18 @@ impl Core {
             cancelled_to: None,
             notes: Vec::new(),
             listening: false,
+            records_segments: false,
             scope: scope::Scope::default(),
             outcomes: VecDeque::new(),
             outcomes_forgotten: 0,
             cost: Cost::default(),
             seed,
         }
+    }
+
+    /// Keeps when each task was polled.
+    pub(crate) fn record_segments(&mut self) {
+        self.records_segments = true;
     }
 
     /// Lets time pass: limits and delays that are over, and the gate's timeout.
@@ -282,6 +289,10 @@ impl Core {
             record.started = None;
             record.polls = 0;
             record.longest_poll = Duration::ZERO;
+        }
+        if self.records_segments {
+            let segment = Segment { start: began, busy: now.since(began), polls: 1 };
+            record.ties_mut().record(segment);
         }
         self.stalls.governed_poll(began, now, record.line, || record.name.as_ref().into());
         self.after_poll(id, outcome, now, actions)

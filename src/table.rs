@@ -85,12 +85,28 @@ pub(crate) struct Successor {
     pub(crate) settled_will_do: bool,
 }
 
+/// One poll of a task, or several that were merged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) start: Stamp,
+    /// The polls' own time, what lay between them left out.
+    pub(crate) busy: Duration,
+    pub(crate) polls: u32,
+}
+
+/// How many segments a task keeps.
+const SEGMENTS: usize = 64;
+
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
     pub(crate) predecessors: Vec<Id>,
     /// Names of the predecessors, for the report: they may be forgotten before this task is.
     pub(crate) waited_for: Vec<Cow<'static, str>>,
+    /// Their numbers, where they were known.
+    pub(crate) after: Vec<u64>,
+    /// When it was polled, where that is recorded.
+    pub(crate) segments: Vec<Segment>,
     /// Names of the tasks whose handles it waited for while it ran.
     pub(crate) awaited: Vec<Cow<'static, str>>,
     pub(crate) unsettled: usize,
@@ -140,6 +156,24 @@ pub(crate) struct Record {
     pub(crate) aside: bool,
     /// Left out of what `finished()` waits for: it awaits the end of the run itself.
     pub(crate) awaits_the_end: bool,
+}
+
+impl Ties {
+    /// Keeps a poll; where there are too many, neighbours are merged two by two.
+    pub(crate) fn record(&mut self, segment: Segment) {
+        if self.segments.len() == SEGMENTS {
+            self.segments = self
+                .segments
+                .chunks(2)
+                .map(|pair| Segment {
+                    start: pair[0].start,
+                    busy: pair.iter().map(|segment| segment.busy).sum(),
+                    polls: pair.iter().map(|segment| segment.polls).sum(),
+                })
+                .collect();
+        }
+        self.segments.push(segment);
+    }
 }
 
 impl Record {

@@ -101,10 +101,12 @@ impl Core {
     /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
     fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
         for After { id: predecessor, outcome: told, settled_will_do } in after {
-            let (name, outcome, aside) = match self.table.get(predecessor) {
-                Some(record) => (record.name.clone(), record.outcome.clone(), record.aside),
+            let (name, number, outcome, aside) = match self.table.get(predecessor) {
+                Some(record) => {
+                    (record.name.clone(), Some(record.number), record.outcome.clone(), record.aside)
+                }
                 // Forgotten since: its handle still knows how it ended.
-                None => ("a task that ended long ago".into(), told, false),
+                None => ("a task that ended long ago".into(), None, told, false),
             };
             let ended = outcome.is_some();
             let completed = outcome.is_none_or(|outcome| outcome.is_completed());
@@ -115,6 +117,7 @@ impl Core {
             record.aside |= aside;
             let ties = record.ties_mut();
             ties.waited_for.push(name);
+            ties.after.extend(number);
             if ended {
                 continue;
             }
