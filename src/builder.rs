@@ -16,7 +16,7 @@ use crate::monkey::Monkey;
 use crate::plan;
 use crate::profile::Profile;
 use crate::scheduler::Core;
-use crate::shared::Shared;
+use crate::shared::{Limits, Shared};
 use crate::signals::Signals;
 use crate::task::TaskOutput;
 
@@ -34,6 +34,7 @@ pub struct Builder {
     overrides: Vec<Override>,
     stuck_after: Duration,
     segments: bool,
+    samples: bool,
 }
 
 /// A profile's text from outside, and where it came from.
@@ -64,6 +65,7 @@ impl Builder {
             overrides: Vec::new(),
             stuck_after: Duration::from_secs(1),
             segments: false,
+            samples: false,
         }
     }
 
@@ -180,6 +182,14 @@ impl Builder {
         self
     }
 
+    /// Watches observed futures from a thread of its own while an idle task waits: it sees the future in `block_on`
+    /// too, which is no worker's, and a poll that is still going on. Off by default: it costs a thread, and under a
+    /// paused clock it sees nothing. See [`Governor::observe`].
+    pub fn sampler(mut self) -> Builder {
+        self.samples = true;
+        self
+    }
+
     /// Keeps when each task was polled and for how long: up to 64 segments a task, then neighbours are merged. For
     /// the page and for trying other profiles on a recorded run. Default off; costs up to 2 KB a task.
     pub fn record_segments(mut self) -> Builder {
@@ -217,6 +227,7 @@ impl Builder {
             overrides,
             stuck_after,
             segments,
+            samples,
         } = self;
         if monkey.is_some() {
             profile.monkey = monkey;
@@ -234,11 +245,12 @@ impl Builder {
         ConfigError::all(problems)?;
         let Ok(runtime) = runtime else { return Err(ConfigError::no_runtime()) };
         let seed = seed.unwrap_or_else(random_seed);
+        let limits = Limits { stuck_after, samples };
         let mut core = Core::new(profile, gate, seed);
         if segments {
             core.record_segments();
         }
-        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals, stuck_after)) })
+        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals, limits)) })
     }
 }
 

@@ -17,6 +17,7 @@ use crate::outcome::CancelReason;
 use crate::plan;
 use crate::quiet::Quiet;
 use crate::quiet::in_flight::InFlightGuard;
+use crate::quiet::observe::Observed;
 use crate::report::Report;
 use crate::run::Run;
 use crate::shared::Shared;
@@ -108,6 +109,18 @@ impl Governor {
     pub fn outcome(&self, name: impl Into<Cow<'static, str>>, ok: bool) {
         let name = name.into();
         self.shared.apply(|core, now, _| core.application_outcome(name, ok, now));
+    }
+
+    /// Wraps a future of the application's own, so that a long task it makes is known by this name: in the report, and
+    /// in what holds the gate. Nested ones restore the outer; the innermost that fills most of a long task names it.
+    ///
+    /// ```
+    /// # async fn example(governor: afterboot::Governor, serve: impl Future<Output = ()> + Send + 'static) {
+    /// tokio::spawn(governor.observe("http server", serve));
+    /// # }
+    /// ```
+    pub fn observe<F: Future>(&self, name: impl Into<Arc<str>>, future: F) -> Observed<F> {
+        Observed::new(future, name.into(), &self.shared)
     }
 
     /// The quiet window, for an application that knows more than the probe can see, and for its tests.

@@ -78,7 +78,7 @@ pub fn decisions(tasks: u32) -> u32 {
     while core.has_work() {
         core.advance(now, &mut actions);
         let Some(id) = core.start_ordinary(false, now, &mut actions) else { break };
-        core.poll_begins(id, now);
+        core.poll_begins(id, None, now);
         let fate = core.poll_ended(id, Duration::ZERO, Some(Outcome::Completed), now, &mut actions);
         completed += u32::from(fate == Fate::Resolve(Outcome::Completed));
     }

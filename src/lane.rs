@@ -22,7 +22,8 @@ use crate::clock::{Stamp, Stopwatch};
 use crate::context;
 use crate::outcome::{CancelReason, Outcome};
 use crate::scheduler::{Actions, Fate, Resolve, Work};
-use crate::shared::{Effects, Shared};
+use crate::shared::Shared;
+use crate::state::Effects;
 use crate::table::Id;
 use crate::tick::Ticker;
 
@@ -262,7 +263,7 @@ impl Lane {
             None => woken,
         };
         if let Some((id, _)) = picked {
-            state.core.poll_begins(id, now);
+            state.core.poll_begins(id, tokio::runtime::worker_index(), now);
         }
         state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
         let (id, slot) = picked?;

@@ -77,6 +77,8 @@
 //! | Feature | Adds |
 //! | --- | --- |
 //! | `serde` | `Serialize` and `Deserialize` for the report, and `Report::to_json` |
+//! | `tower` | `Governor::in_flight_layer`: requests counted by a `tower` layer |
+//! | `tracing-layer` | `Governor::tracing_layer`: the application's spans name what froze it |
 
 pub mod guide;
 
@@ -102,6 +104,7 @@ mod gate;
 mod quiet;
 mod scheduler;
 mod shared;
+mod state;
 mod ready;
 mod tick;
 mod lane;
@@ -135,6 +138,11 @@ pub use profile::Profile;
 pub use queue::Queue;
 pub use quiet::Quiet;
 pub use quiet::in_flight::InFlightGuard;
+#[cfg(feature = "tracing-layer")]
+pub use quiet::layer::ObserveLayer;
+pub use quiet::observe::Observed;
+#[cfg(feature = "tower")]
+pub use quiet::tower::{CountInFlight, Counted, InFlightLayer};
 pub use report::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, TaskReport};
 pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};

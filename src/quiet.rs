@@ -1,9 +1,15 @@
 //! Is the application quiet? What is seen is a loop that has not come round, whoever kept it.
 
 pub(crate) mod in_flight;
+#[cfg(feature = "tracing-layer")]
+pub(crate) mod layer;
+pub(crate) mod observe;
 pub(crate) mod probe;
 mod record;
+pub(crate) mod sampler;
 pub(crate) mod stalls;
+#[cfg(feature = "tower")]
+pub(crate) mod tower;
 pub(crate) mod window;
 
 pub use record::Quiet;

@@ -29,7 +29,7 @@ use crate::outcome::{CancelReason, Outcome};
 use crate::profile::Profile;
 use crate::queue::{Line, Queue};
 use crate::quiet::in_flight::InFlight;
-use crate::quiet::stalls::Stalls;
+use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
 use crate::table::{Id, Segment, Status, Table};
 
 pub(crate) use notes::Note;
@@ -108,6 +108,8 @@ enum Timer {
 pub(crate) struct Polling {
     pub(crate) id: Id,
     pub(crate) since: Stamp,
+    /// The worker it runs on.
+    pub(crate) worker: Option<usize>,
 }
 
 /// All run state of one governor.
@@ -261,8 +263,8 @@ impl Core {
     }
 
     /// The lane polls this task from now on.
-    pub(crate) fn poll_begins(&mut self, id: Id, now: Stamp) {
-        self.polling = Some(Polling { id, since: now });
+    pub(crate) fn poll_begins(&mut self, id: Id, worker: Option<usize>, now: Stamp) {
+        self.polling = Some(Polling { id, since: now, worker });
     }
 
     /// The poll that [`poll_begins`](Core::poll_begins) announced is over; `took` is real time.
@@ -275,7 +277,8 @@ impl Core {
         actions: &mut Actions,
     ) -> Fate {
         self.cost.polls += 1;
-        let began = self.poll_is_over(id).map_or(now, |polling| polling.since);
+        let (began, worker) =
+            self.poll_is_over(id).map_or((now, None), |polling| (polling.since, polling.worker));
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
@@ -294,7 +297,11 @@ impl Core {
             let segment = Segment { start: began, busy: now.since(began), polls: 1 };
             record.ties_mut().record(segment);
         }
-        self.stalls.governed_poll(began, now, record.line, || record.name.as_ref().into());
+        if now.since(began) >= WORTH_REMEMBERING {
+            let name = record.name.as_ref().into();
+            let whose = Whose::Governed(record.line);
+            self.stalls.poll_ended(Poll { start: began, end: Some(now), name, whose, worker });
+        }
         self.after_poll(id, outcome, now, actions)
     }
 

@@ -6,7 +6,8 @@ use tokio::time::timeout;
 
 use crate::lane;
 use crate::scheduler::Actions;
-use crate::shared::{Effects, Shared};
+use crate::shared::Shared;
+use crate::state::Effects;
 
 /// How often the watchdog looks in the time that a poll may last.
 const LOOKS: u32 = 4;

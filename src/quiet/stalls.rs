@@ -12,13 +12,13 @@ pub(crate) const LONG_TASK: Duration = Duration::from_millis(50);
 
 /// How many long tasks are kept for the report; the oldest fall out and are counted.
 const KEPT: usize = 1000;
-/// How many governed polls are remembered for attribution. A stall is told within a few milliseconds of its
-/// end, so a handful would do.
-const POLLS: usize = 16;
+/// How many polls are remembered for attribution. A stall is told within a few milliseconds of its end, so a handful
+/// a worker would do.
+const POLLS: usize = 64;
 /// How many of the last long tasks a new sighting may belong to: more workers are not held at once.
 const NEAR: usize = 256;
-/// Governed polls shorter than this cannot be the greater part of a long task.
-const WORTH_REMEMBERING: Duration = Duration::from_millis(10);
+/// Polls shorter than this cannot be the greater part of a long task.
+pub(crate) const WORTH_REMEMBERING: Duration = Duration::from_millis(10);
 
 /// A stretch in which a worker's loop did not come round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,17 +26,38 @@ pub(crate) struct Stall {
     pub(crate) start: Stamp,
     pub(crate) end: Stamp,
     pub(crate) worker: Option<usize>,
-    /// The governed task that filled most of it, if one did.
+    /// The governed task or observed future that filled most of it, if one did.
     pub(crate) who: Option<Arc<str>>,
 }
 
+/// One poll whose owner is known.
 #[derive(Debug, Clone)]
-struct GovernedPoll {
-    start: Stamp,
+pub(crate) struct Poll {
+    pub(crate) start: Stamp,
     /// None while it lasts.
-    end: Option<Stamp>,
-    name: Arc<str>,
-    queue: Queue,
+    pub(crate) end: Option<Stamp>,
+    pub(crate) name: Arc<str>,
+    pub(crate) whose: Whose,
+    /// The worker it ran on; none for a thread that is no worker.
+    pub(crate) worker: Option<usize>,
+}
+
+/// Who asked for a poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// A governed task, and the queue it waited in.
+    Governed(Queue),
+    /// The application itself: an observed future, a span.
+    Application,
+}
+
+impl Poll {
+    /// Whether it fills at least half of a stall of this worker.
+    fn explains(&self, start: Stamp, end: Stamp, worker: Option<usize>) -> bool {
+        let there = worker.is_none() || worker == self.worker;
+        let overlap = self.end.unwrap_or(end).min(end).since(self.start.max(start));
+        there && 2 * overlap >= end.since(start)
+    }
 }
 
 /// What a new sighting means for the window.
@@ -46,7 +67,7 @@ pub(crate) struct Sighting {
     pub(crate) who: Arc<str>,
     /// Idle tasks are started because the application is quiet: what they hold up is no sign that it is not.
     pub(crate) by_idle_task: bool,
-    /// A governed poll filled most of it.
+    /// A governed poll filled most of it: no sign of what the application does.
     pub(crate) governed: bool,
     /// Not one that was told before.
     pub(crate) new: bool,
@@ -57,47 +78,40 @@ pub(crate) struct Sighting {
 pub(crate) struct Stalls {
     seen: VecDeque<Stall>,
     forgotten: u64,
-    polls: VecDeque<GovernedPoll>,
+    polls: VecDeque<Poll>,
 }
 
 impl Stalls {
-    /// A governed poll of a task ended. Only polls long enough to matter are remembered.
-    pub(crate) fn governed_poll(
-        &mut self,
-        start: Stamp,
-        end: Stamp,
-        queue: Queue,
-        name: impl FnOnce() -> Arc<str>,
-    ) {
-        if end.since(start) < WORTH_REMEMBERING {
-            return;
+    /// A poll ended that is long enough to matter. It explains stalls that are told later, and those that were told
+    /// while it lasted.
+    pub(crate) fn poll_ended(&mut self, poll: Poll) {
+        for stall in self.seen.iter_mut().rev().take(NEAR).filter(|stall| stall.who.is_none()) {
+            if poll.explains(stall.start, stall.end, stall.worker) {
+                stall.who = Some(Arc::clone(&poll.name));
+            }
         }
         if self.polls.len() == POLLS {
             self.polls.pop_front();
         }
-        self.polls.push_back(GovernedPoll { start, end: Some(end), name: name(), queue });
+        self.polls.push_back(poll);
     }
 
     /// A loop did not come round from `start` to `end`, where `end` may be now and the stall go on. Sightings
     /// that overlap are one stall, told by two witnesses or twice by one.
     ///
-    /// `in_progress` is the governed poll that is running now.
+    /// `in_progress` is a poll that is known to run now.
     pub(crate) fn saw(
         &mut self,
         start: Stamp,
         end: Stamp,
         worker: Option<usize>,
-        in_progress: Option<(Stamp, Queue, Arc<str>)>,
+        in_progress: Option<Poll>,
     ) -> Sighting {
-        let running = in_progress.map(|(start, queue, name)| GovernedPoll { start, end: None, name, queue });
-        let culprit = self
-            .polls
-            .iter()
-            .rev()
-            .chain(&running)
-            .find(|poll| 2 * overlap(poll, start, end) >= end.since(start))
-            .cloned();
+        // The last remembered is the innermost: an observed future inside another one ends first.
+        let culprit =
+            self.polls.iter().chain(&in_progress).find(|poll| poll.explains(start, end, worker)).cloned();
         let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
+        let whose = culprit.map(|poll| poll.whose);
         let mut new = false;
         let same = |stall: &Stall| stall.worker == worker || worker.is_none() || stall.worker.is_none();
         // Workers that are held at the same time are told in turn, so the one meant need not be the last.
@@ -118,8 +132,8 @@ impl Stalls {
         Sighting {
             length: stall.end.since(stall.start),
             who: name_of(stall.who.as_ref(), stall.worker),
-            governed: culprit.is_some(),
-            by_idle_task: culprit.is_some_and(|poll| poll.queue == Queue::Idle),
+            governed: matches!(whose, Some(Whose::Governed(_))),
+            by_idle_task: whose == Some(Whose::Governed(Queue::Idle)),
             new,
         }
     }
@@ -156,10 +170,6 @@ pub(crate) fn name_of(who: Option<&Arc<str>>, worker: Option<usize>) -> Arc<str>
     }
 }
 
-fn overlap(poll: &GovernedPoll, start: Stamp, end: Stamp) -> Duration {
-    poll.end.unwrap_or(end).min(end).since(poll.start.max(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,10 +178,35 @@ mod tests {
         Stamp::from_duration(Duration::from_millis(millis))
     }
 
+    fn poll(start: u64, end: Option<u64>, name: &str, whose: Whose) -> Poll {
+        Poll { start: at(start), end: end.map(at), name: name.into(), whose, worker: Some(0) }
+    }
+
+    #[test]
+    fn a_poll_that_ends_after_its_stall_was_told_explains_it_and_the_inner_one_wins() {
+        let mut stalls = Stalls::default();
+        assert_eq!(&*stalls.saw(at(10), at(62), Some(0), None).who, "worker 0");
+        stalls.saw(at(10), at(90), Some(0), None);
+        stalls.poll_ended(poll(12, Some(88), "inner", Whose::Application));
+        stalls.poll_ended(poll(5, Some(95), "outer", Whose::Application));
+        stalls.poll_ended(Poll { worker: Some(1), ..poll(5, Some(95), "elsewhere", Whose::Application) });
+        assert_eq!(stalls.seen().next().unwrap().who.as_deref(), Some("inner"));
+        // Told once more, after its end, it stays one long task of the same name.
+        assert!(!stalls.saw(at(10), at(91), None, None).new);
+        assert_eq!(stalls.seen().count(), 1);
+    }
+
+    #[test]
+    fn a_poll_on_another_worker_explains_nothing() {
+        let mut stalls = Stalls::default();
+        stalls.poll_ended(poll(10, Some(90), "elsewhere", Whose::Application));
+        assert_eq!(&*stalls.saw(at(10), at(90), Some(1), None).who, "worker 1");
+    }
+
     #[test]
     fn a_stall_is_attributed_to_the_governed_poll_that_filled_most_of_it() {
         let mut stalls = Stalls::default();
-        stalls.governed_poll(at(100), at(180), Queue::Normal, || "index".into());
+        stalls.poll_ended(poll(100, Some(180), "index", Whose::Governed(Queue::Normal)));
         let sighting = stalls.saw(at(104), at(182), None, None);
         assert_eq!(&*sighting.who, "index");
         assert!(!sighting.by_idle_task);
@@ -182,7 +217,8 @@ mod tests {
     #[test]
     fn a_poll_in_progress_explains_the_stall_it_is_making() {
         let mut stalls = Stalls::default();
-        let sighting = stalls.saw(at(10), at(62), Some(0), Some((at(9), Queue::Idle, "warm".into())));
+        let sighting =
+            stalls.saw(at(10), at(62), Some(0), Some(poll(9, None, "warm", Whose::Governed(Queue::Idle))));
         assert_eq!(&*sighting.who, "warm");
         assert!(sighting.by_idle_task);
     }

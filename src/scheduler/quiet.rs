@@ -5,22 +5,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Stamp;
-use crate::queue::Queue;
-use crate::quiet::stalls::LONG_TASK;
+use crate::quiet::stalls::{LONG_TASK, Poll, Whose};
 
-use super::{Actions, Core, Note, Phase};
+use super::{Actions, Core, Note, Phase, Polling};
 
 impl Core {
     /// Who is polled now, for attribution.
-    fn in_progress(&self) -> Option<(Stamp, Queue, Arc<str>)> {
-        let polling = self.polling?;
-        let record = self.table.get(polling.id)?;
-        Some((polling.since, record.line, record.name.as_ref().into()))
+    fn in_progress(&self) -> Option<Poll> {
+        let Polling { id, since, worker } = self.polling?;
+        let record = self.table.get(id)?;
+        let whose = Whose::Governed(record.line);
+        Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })
     }
 
     /// The probe saw a loop that did not come round from `start` until now.
     pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
-        let sighting = self.stalls.saw(start, now, worker, self.in_progress());
+        let in_progress = self.in_progress();
+        self.take_sighting(start, now, worker, in_progress);
+    }
+
+    /// The sampler saw a poll of the application's that has lasted from `start` until now.
+    pub(crate) fn saw_poll(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, name: Arc<str>) {
+        let poll = Poll { start, end: None, name, whose: Whose::Application, worker };
+        self.take_sighting(start, now, worker, Some(poll));
+    }
+
+    /// A poll of the application's ended, long enough to explain a stall.
+    pub(crate) fn application_polled(
+        &mut self,
+        start: Stamp,
+        end: Stamp,
+        worker: Option<usize>,
+        name: Arc<str>,
+    ) {
+        self.stalls.poll_ended(Poll { start, end: Some(end), name, whose: Whose::Application, worker });
+    }
+
+    fn take_sighting(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, in_progress: Option<Poll>) {
+        let sighting = self.stalls.saw(start, now, worker, in_progress);
         if sighting.new {
             self.note(Note::LongTask { start, length: sighting.length, who: Arc::clone(&sighting.who) });
         }

@@ -1,0 +1,244 @@
+//! What stands behind the governor's one lock, and what is left to do once the lock is released.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cell::Governed;
+use crate::chunks::Chunks;
+use crate::clock::Stamp;
+use crate::event::{Ring, event};
+use crate::lane::Place;
+use crate::ready::{Ready, Slots};
+use crate::scheduler::{Actions, Core, Resolve, Work};
+use crate::signals::Signals;
+use crate::table::Id;
+
+/// Never held across a poll, a destructor or a waker.
+pub(crate) struct State {
+    pub(crate) core: Core,
+    pub(crate) slots: Slots,
+    pub(crate) events: Ring,
+    multi_thread: bool,
+    pub(crate) signals: Signals,
+    entries: Chunks<Option<Entry>>,
+    lane: LaneState,
+    probe: bool,
+    sampler: bool,
+}
+
+/// Which lane polls. A lane that is not the current one ends at its next look.
+#[derive(Debug, Default)]
+struct LaneState {
+    current: Option<u64>,
+    made: u64,
+    watchdog: bool,
+}
+
+/// What the shell holds of a task that has not ended.
+struct Entry {
+    cell: Arc<dyn Governed>,
+    slot: Option<u32>,
+}
+
+/// What is left to do once the lock is released.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
+    pub(crate) start_lane: Option<(u64, Place)>,
+    pub(crate) start_watchdog: bool,
+    pub(crate) kick_lane: bool,
+    pub(crate) start_probe: bool,
+    pub(crate) stop_probe: bool,
+    pub(crate) announce: bool,
+    pub(crate) tell: bool,
+    pub(crate) signals: Signals,
+}
+
+impl Effects {
+    /// Wakes the lane, where `needed`.
+    pub(crate) fn kick(&mut self, needed: bool) {
+        self.kick_lane |= needed;
+    }
+}
+
+impl State {
+    pub(crate) fn new(core: Core, signals: Signals, multi_thread: bool) -> State {
+        State {
+            core,
+            slots: Slots::default(),
+            events: Ring::default(),
+            multi_thread,
+            signals,
+            entries: Chunks::default(),
+            lane: LaneState::default(),
+            probe: false,
+            sampler: false,
+        }
+    }
+
+    pub(crate) fn enter(&mut self, id: Id, cell: Arc<dyn Governed>) {
+        while self.entries.len() <= id.place() {
+            self.entries.push(None);
+        }
+        *self.entries.get_mut(id.place()).expect("just made") = Some(Entry { cell, slot: None });
+    }
+
+    fn entry(&self, id: Id) -> Option<&Entry> {
+        self.entries.get(id.place())?.as_ref().filter(|entry| entry.cell.id() == id)
+    }
+
+    /// What the task's handle and the lane share, while it has not ended.
+    pub(crate) fn cell(&self, id: Id) -> Option<Arc<dyn Governed>> {
+        self.entry(id).map(|entry| Arc::clone(&entry.cell))
+    }
+
+    /// Gives the task a slot.
+    pub(crate) fn take_slot(&mut self, id: Id, ready: &Arc<Ready>) -> u32 {
+        let slot = self.slots.take(id, ready);
+        if let Some(Some(entry)) = self.entries.get_mut(id.place()) {
+            entry.slot = Some(slot);
+        }
+        slot
+    }
+
+    /// Forgets the task and frees its slot.
+    pub(crate) fn leave(&mut self, id: Id) -> Option<Arc<dyn Governed>> {
+        let entry = self.entries.get_mut(id.place())?.take_if(|entry| entry.cell.id() == id)?;
+        if let Some(slot) = entry.slot {
+            self.slots.give_back(slot);
+        }
+        Some(entry.cell)
+    }
+
+    pub(crate) fn name(&self, id: Id) -> Cow<'static, str> {
+        self.core.table().get(id).map_or(Cow::Borrowed("a forgotten task"), |record| record.name.clone())
+    }
+
+    /// Turns what the core decided into what is to be done without the lock.
+    pub(crate) fn carry(&mut self, now: Stamp, ready: &Ready, actions: &mut Actions, effects: &mut Effects) {
+        for note in self.core.take_notes() {
+            let event = event(&self.core, note, now);
+            self.events.push(now, event);
+            effects.tell = true;
+        }
+        // Listeners end when nothing more can come.
+        effects.tell |= self.core.is_closed() && !self.core.has_work();
+        for resolve in actions.resolve.drain(..) {
+            let id = resolve.id;
+            let cell = if resolve.still_running { self.cell(id) } else { self.leave(id) };
+            if let Some(cell) = cell {
+                effects.settle.push((cell, resolve));
+            }
+        }
+        for id in actions.poke.drain(..) {
+            if let Some(slot) = self.entry(id).and_then(|entry| entry.slot) {
+                ready.push(slot);
+            }
+        }
+        if std::mem::take(&mut actions.lane) {
+            if self.lane.current.is_some() {
+                effects.kick_lane = true;
+            } else if self.core.has_work() {
+                self.next_lane(Place::Worker, effects);
+            }
+        }
+        if std::mem::take(&mut actions.probe) && !self.probe && self.core.wants_probe() {
+            self.probe = true;
+            effects.start_probe = true;
+        }
+        effects.stop_probe |= self.probe && !self.core.wants_probe();
+        effects.announce |= std::mem::take(&mut actions.announce);
+    }
+
+    /// Whether the lane may go on at once, without another look.
+    pub(crate) fn goes_on(&self, lane: u64, now: Stamp, ready: &Ready) -> bool {
+        self.is_current_lane(lane) && (!ready.is_empty() || self.core.work(now) == Work::Now)
+    }
+
+    /// Makes another lane the current one.
+    fn next_lane(&mut self, place: Place, effects: &mut Effects) {
+        self.lane.made += 1;
+        self.lane.current = Some(self.lane.made);
+        effects.start_lane = Some((self.lane.made, place));
+        // The lane that was current may be waiting: it has to see that it is not any more.
+        effects.kick_lane = true;
+        if place == Place::Worker && self.multi_thread && !self.lane.watchdog {
+            self.lane.watchdog = true;
+            effects.start_watchdog = true;
+        }
+    }
+
+    pub(crate) fn is_current_lane(&self, number: u64) -> bool {
+        self.lane.current == Some(number)
+    }
+
+    /// What the lane may do now. Where everything is over, it has to end: the next task starts another. So has
+    /// one on the blocking pool when no worker is held up any more.
+    pub(crate) fn work(
+        &mut self,
+        lane: (u64, Place),
+        now: Stamp,
+        ready: &Ready,
+        effects: &mut Effects,
+    ) -> Work {
+        let (number, place) = lane;
+        if !self.is_current_lane(number) {
+            return Work::Over;
+        }
+        if place == Place::Pool && !self.core.anyone_stuck() && self.core.has_work() {
+            self.next_lane(Place::Worker, effects);
+            return Work::Over;
+        }
+        if !ready.is_empty() {
+            return Work::Now;
+        }
+        let work = if self.core.is_lost() { Work::Over } else { self.core.work(now) };
+        if work == Work::Over {
+            self.lane.current = None;
+        }
+        work
+    }
+
+    /// Where the lane's poll has lasted `limit`, another lane takes over, off the workers: the stuck poll keeps
+    /// one of them already. The name of the stuck task.
+    pub(crate) fn take_over(
+        &mut self,
+        limit: Duration,
+        now: Stamp,
+        actions: &mut Actions,
+        effects: &mut Effects,
+    ) -> Option<(Cow<'static, str>, Duration)> {
+        let (id, lasted) = self.core.give_up_stuck(limit, now, actions)?;
+        self.core.advance(now, actions);
+        self.next_lane(Place::Pool, effects);
+        Some((self.name(id), lasted))
+    }
+
+    /// Whether the watchdog is needed; where it is not, it ends.
+    pub(crate) fn wants_watchdog(&mut self) -> bool {
+        self.lane.watchdog = self.lane.current.is_some() || self.core.anyone_stuck();
+        self.lane.watchdog
+    }
+
+    pub(crate) fn lane_is_gone(&mut self, number: u64) {
+        self.lane.current.take_if(|current| *current == number);
+    }
+
+    /// Whether a sampler has to be started: none runs.
+    pub(crate) fn start_sampler(&mut self) -> bool {
+        !std::mem::replace(&mut self.sampler, true)
+    }
+
+    /// Whether the sampler goes on; where it does not, it ends.
+    pub(crate) fn keeps_sampler(&mut self) -> bool {
+        self.sampler = self.core.wants_probe();
+        self.sampler
+    }
+
+    /// Whether the probe is not needed any more and has to end.
+    pub(crate) fn retire_probe(&mut self) -> bool {
+        self.probe = self.core.wants_probe();
+        !self.probe
+    }
+}
