@@ -6,6 +6,7 @@ mod panics;
 mod run;
 mod demand;
 mod limits;
+mod observe;
 mod order;
 mod shutdown;
 mod holds;

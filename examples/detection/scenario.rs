@@ -1,0 +1,220 @@
+//! One way in which a loop is kept from coming round, or is not.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use afterboot::{Governor, Task};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::{Instant, sleep};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A task that a timer wakes holds its worker.
+    Timer,
+    /// A task that another thread spawns does.
+    Outside,
+    /// The same as `Timer`, while other tasks keep the workers awake.
+    Load,
+    /// The observed future in `block_on` does; the sampler watches.
+    Root,
+    /// Nothing runs.
+    Idle,
+    /// Closures block, on the pool.
+    Blocking,
+    /// Sixty-one polls in a row that take 45 ms together.
+    ShortPolls,
+    /// As `Root` on multi_thread, without a sampler: documented as not seen.
+    RootUnobserved,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) kind: Kind,
+    workers: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) injected: usize,
+    pub(crate) seen: usize,
+    pub(crate) named: usize,
+    /// Long tasks that nothing injected explains.
+    pub(crate) claimed: usize,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, other: &Seen) {
+        self.injected += other.injected;
+        self.seen += other.seen;
+        self.named += other.named;
+        self.claimed += other.claimed;
+    }
+}
+
+/// Holds this thread without using its CPU: on a machine that others use too, that is what can be repeated.
+#[expect(clippy::disallowed_methods, reason = "holding a worker is the point")]
+fn hold(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// The stalls that were made: when each began and ended.
+type Truth = Arc<Mutex<Vec<(Instant, Instant)>>>;
+
+fn stall(truth: &Truth, length: Duration) {
+    let began = Instant::now();
+    hold(length);
+    truth.lock().expect("nobody panics here").push((began, Instant::now()));
+}
+
+impl Scenario {
+    pub(crate) fn all() -> impl Iterator<Item = Scenario> {
+        let kinds = [
+            Kind::Timer,
+            Kind::Outside,
+            Kind::Load,
+            Kind::Root,
+            Kind::Idle,
+            Kind::Blocking,
+            Kind::ShortPolls,
+        ];
+        let both = [0, 2].into_iter().flat_map(move |workers| kinds.map(|kind| Scenario { kind, workers }));
+        both.chain([Scenario { kind: Kind::RootUnobserved, workers: 2 }])
+    }
+
+    pub(crate) fn runtime(&self) -> String {
+        match self.workers {
+            0 => "current_thread".to_owned(),
+            workers => format!("multi_thread({workers})"),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Timer => "timer-woken",
+            Kind::Outside => "spawned from outside",
+            Kind::Load => "under load",
+            Kind::Root => "root future, sampler",
+            Kind::Idle => "nothing",
+            Kind::Blocking => "spawn_blocking",
+            Kind::ShortPolls => "61 short polls",
+            Kind::RootUnobserved => "root future, unobserved",
+        }
+    }
+
+    fn build(&self) -> std::io::Result<Runtime> {
+        let mut builder = match self.workers {
+            0 => Builder::new_current_thread(),
+            workers => {
+                let mut builder = Builder::new_multi_thread();
+                builder.worker_threads(workers);
+                builder
+            }
+        };
+        builder.enable_all().build()
+    }
+
+    /// Injects and counts; blocks its thread until it is done.
+    pub(crate) fn run(self, stalls: usize) -> Result<Seen, Failure> {
+        let runtime = self.build()?;
+        let entered = runtime.enter();
+        let builder = Governor::builder().await_ready();
+        let builder = if self.kind == Kind::Root { builder.sampler() } else { builder };
+        let origin = Instant::now();
+        // Its gate stays shut, so its probe watches all along.
+        let governor = builder.timeout(Duration::from_secs(3_600)).build()?;
+        governor.govern(Task::new("idle", || async {}).idle());
+        drop(entered);
+        let truth = Truth::default();
+        runtime.block_on(self.main(&governor, &truth, stalls));
+        let made = truth.lock().expect("nobody panics here").clone();
+        Ok(count(&governor, origin, &made))
+    }
+
+    async fn main(self, governor: &Governor, truth: &Truth, stalls: usize) {
+        sleep(Duration::from_millis(100)).await;
+        let injecting = self.inject(truth.clone(), stalls);
+        match self.kind {
+            Kind::Root => governor.observe("injected", injecting).await,
+            Kind::RootUnobserved => injecting.await,
+            // Observed as a whole: whatever poll of it holds a worker is named.
+            _ => drop(tokio::spawn(governor.observe("injected", injecting)).await),
+        }
+        sleep(Duration::from_millis(150)).await;
+    }
+
+    fn inject(self, truth: Truth, stalls: usize) -> impl Future<Output = ()> + Send + 'static {
+        let seed = 7 + self.kind as u64 * 2 + self.workers as u64;
+        let mut random = StdRng::seed_from_u64(seed);
+        async move {
+            let load = (self.kind == Kind::Load).then(|| tokio::spawn(load()));
+            for _ in 0..stalls {
+                sleep(Duration::from_millis(random.random_range(90..150))).await;
+                let length = Duration::from_millis(random.random_range(60..=400));
+                self.once(&truth, length).await;
+            }
+            if let Some(load) = load {
+                load.abort();
+            }
+        }
+    }
+
+    async fn once(self, truth: &Truth, length: Duration) {
+        match self.kind {
+            Kind::Timer | Kind::Load | Kind::Root | Kind::RootUnobserved => stall(truth, length),
+            Kind::Outside => {
+                let (handle, truth) = (Handle::current(), truth.clone());
+                let (sender, spawned) = mpsc::channel();
+                let waiting = tokio::task::spawn_blocking(move || spawned.recv());
+                // Made on another thread; awaited by this one, whose own poll stays short.
+                std::thread::spawn(move || sender.send(handle.spawn(async move { stall(&truth, length) })));
+                if let Ok(Ok(task)) = waiting.await {
+                    drop(task.await);
+                }
+            }
+            Kind::Idle => sleep(length / 4).await,
+            Kind::Blocking => drop(tokio::task::spawn_blocking(move || hold(length / 4)).await),
+            Kind::ShortPolls => {
+                for _ in 0..61 {
+                    hold(Duration::from_micros(600));
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+}
+
+/// Keeps the workers awake without ever holding one.
+async fn load() {
+    loop {
+        for _ in 0..8 {
+            tokio::spawn(async { std::hint::black_box(()) });
+        }
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Holds each stall that was made against the long tasks that were told.
+fn count(governor: &Governor, origin: Instant, made: &[(Instant, Instant)]) -> Seen {
+    let report = governor.report().so_far();
+    let mut told: Vec<_> = report.long_tasks.iter().collect();
+    let mut seen = Seen { injected: made.len(), ..Seen::default() };
+    for (began, ended) in made {
+        let (began, ended) = (*began - origin, *ended - origin);
+        let hits: Vec<usize> = (0..told.len())
+            .filter(|&i| told[i].start < ended && told[i].start + told[i].length > began)
+            .collect();
+        seen.seen += usize::from(!hits.is_empty());
+        seen.named += usize::from(hits.iter().any(|&i| told[i].who.as_deref() == Some("injected")));
+        for &hit in hits.iter().rev() {
+            told.remove(hit);
+        }
+    }
+    seen.claimed = told.len();
+    seen
+}
