@@ -230,7 +230,7 @@ impl BackoffBuilder {
                 Schedule::Constant(_) => "constant delay",
             };
             problems.push(format!("max_delay: {max_delay:?}; allowed: from the {what}, {least:?}, up"));
-        } else if max_delay.is_zero() && self.max_delay.is_some() {
+        } else if max_delay.is_zero() && matches!(self.schedule, Schedule::Exponential { .. }) {
             problems.push("max_delay: 0ns; allowed: above 0".to_owned());
         }
         let policy = BackoffPolicy { schedule: self.schedule, max_delay, jitter: self.jitter };

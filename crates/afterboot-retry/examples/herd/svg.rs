@@ -8,17 +8,17 @@ use crate::schedules::Named;
 use crate::sim;
 
 const COLUMNS: usize = 5;
-const PANEL: (f64, f64) = (172.0, 150.0);
-const PLOT: (f64, f64) = (140.0, 84.0);
-const MARGIN: (f64, f64) = (26.0, 40.0);
+const PANEL: (f64, f64) = (178.0, 152.0);
+const PLOT: (f64, f64) = (144.0, 84.0);
+const MARGIN: (f64, f64) = (34.0, 40.0);
 const TOP: f64 = 58.0;
 /// As long after the return as the pictures go.
 const SHOWN: Duration = Duration::from_secs(8);
 
 /// Colours and type for both light and dark pages.
 const STYLE: &str = "\
-text{font:11px system-ui,sans-serif;fill:#24292f}.title{font-size:15px;font-weight:600}.name{font-weight:600}\
-.quiet{fill:#6e7781}.bar{fill:#0969da}.grid{stroke:#d0d7de;stroke-width:.5}.ground{fill:#fff}\
+text{font:11px system-ui,sans-serif;fill:#24292f}.title{font-size:15px;font-weight:600}.name{font-size:10.5px;font-weight:600}\
+.quiet{fill:#6e7781}.small{font-size:8px}.bar{fill:#0969da}.grid{stroke:#d0d7de;stroke-width:.5}.ground{fill:#fff}\
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.quiet{fill:#8d96a0}.bar{fill:#4493f8}.grid{stroke:#3d444d}\
 .ground{fill:#0d1117}}";
 
@@ -30,7 +30,7 @@ pub(crate) fn draw(options: &Options, schedules: &[Named]) -> String {
     let height = TOP + rows as f64 * PANEL.1 + 14.0;
     let mut svg = String::new();
     let (clients, outage) = (options.world.clients, options.world.outage);
-    let title = format!("How {clients} clients come back after {outage:?} without their server");
+    let title = format!("How {clients} clients come back after {} s without their server", outage.as_secs());
     put(
         &mut svg,
         format_args!(
@@ -74,10 +74,21 @@ fn panel(svg: &mut String, options: &Options, schedule: &Named, x: f64, y: f64) 
         put(
             svg,
             format_args!(
-                r#"<text class="quiet" x="{:.1}" y="{:.1}" text-anchor="end" font-size="8">{}</text>"#,
+                r#"<text class="quiet small" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
                 x - 3.0,
                 line + 3.0,
                 (most * part).round()
+            ),
+        );
+    }
+    for second in [0, 4, 8] {
+        let at = x + PLOT.0 * f64::from(second) / SHOWN.as_secs_f64();
+        let anchor = if second == 0 { "start" } else { "middle" };
+        put(
+            svg,
+            format_args!(
+                r#"<text class="quiet small" x="{at:.1}" y="{:.1}" text-anchor="{anchor}">{second} s</text>"#,
+                base + 11.0
             ),
         );
     }

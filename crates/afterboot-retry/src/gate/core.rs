@@ -213,7 +213,7 @@ mod tests {
             assert!(probe.probe);
             assert_eq!(core.failed(probe, false, now), Wake::One);
         }
-        assert_eq!(waits, [500, 700, 980, 1372, 1921, 2689, 3765, 5271, 6800, 6800, 6800]);
+        assert_eq!(waits, [500, 700, 980, 1372, 1920, 2689, 3764, 5270, 6800, 6800, 6800]);
     }
 
     #[test]
