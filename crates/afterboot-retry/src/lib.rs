@@ -125,3 +125,12 @@ pub use {
     retry_error::{LastAttempt, RetryError},
     retry_loop::{RetryEvent, RetryLoop, SkipWait, retry},
 };
+
+/// The examples of the documents, run as tests.
+#[cfg(all(doctest, feature = "tokio"))]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../COMPARE.md")]
+    struct Compare;
+}

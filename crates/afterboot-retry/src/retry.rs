@@ -119,6 +119,16 @@ impl Failure {
         Failure { retryable: predicate, retry_after: None }
     }
 
+    /// Whether another try may mend it.
+    pub fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// What the server asked for.
+    pub fn asked(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
     /// What the server asked for, if it did; see [`parse_retry_after`](crate::parse_retry_after).
     pub fn retry_after(mut self, asked: impl Into<Option<Duration>>) -> Failure {
         self.retry_after = asked.into();

@@ -113,7 +113,9 @@ impl Run {
             // A refusal says neither that the dependency is down nor that it is back.
             pass => drop(pass),
         }
-        if let Some(outer) = &self.outer {
+        if let Some(outer) = &self.outer
+            && failure.retryable
+        {
             if let Some(asked) = failure.retry_after {
                 outer.asked(asked);
             }

@@ -48,6 +48,13 @@ fn the_default_gives_the_published_figures() {
     row("default", &alone(BackoffPolicy::default()), 6840.0, 52.0, 1.45, 4.1);
 }
 
+#[test]
+fn decorrelated_jitter_loses_its_advantage_in_a_long_outage() {
+    let retries = |outage, backoff| summary(World::of(outage), &alone(backoff), SEEDS).retries;
+    assert!(retries(6, decorrelated()) < 0.5 * retries(6, uploader(Jitter::FULL)));
+    assert!(retries(300, decorrelated()) > retries(300, uploader(Jitter::FULL)));
+}
+
 /// The published gate rows had a probe every U[250, 500] ms and a ramp of 2.5 s.
 fn constant_gate() -> GatePolicy {
     let probe = BackoffPolicy::builder()

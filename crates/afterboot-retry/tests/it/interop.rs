@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::iter::repeat;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afterboot_retry::{BackoffPolicy, Clock, Decision, Failure, JitterRng, Limits, Retry, RetryPolicy};
@@ -79,4 +80,20 @@ async fn our_decision_inside_backons_adjust_keeps_the_limit() {
     })
     .await;
     assert_eq!((result, calls), (Err(Some(s(2))), 4));
+}
+
+/// What COMPARE.md says of it, as it is in 0.9.1.
+#[tokio::test(start_paused = true)]
+async fn tokio_retry2s_retry_after_reaches_its_notification_and_not_its_sleep() {
+    let begun = Instant::now();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notified = told.clone();
+    let result: Result<(), &str> = tokio_retry2::Retry::spawn_notify(
+        [ms(100)],
+        || async { tokio_retry2::RetryError::to_retry_after("down", s(60)) },
+        move |_: &&str, wait: Duration| notified.lock().unwrap().push(wait),
+    )
+    .await;
+    assert_eq!((result, begun.elapsed()), (Err("down"), ms(100)));
+    assert_eq!(told.lock().unwrap()[0], s(60));
 }

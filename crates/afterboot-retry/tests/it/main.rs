@@ -16,6 +16,7 @@ mod figures;
 mod jitter;
 mod limits;
 mod policies;
+mod properties;
 mod throttle;
 mod wire;
 

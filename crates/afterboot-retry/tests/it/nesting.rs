@@ -47,6 +47,20 @@ async fn what_a_server_asks_of_the_inner_retry_is_waited_by_the_outer_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_permanent_failure_says_so_in_the_inner_retry_too() {
+    let policy = four_calls();
+    let inner = || retry(&policy, |_| ready(Err::<(), Option<Duration>>(None)), |_| Failure::permanent());
+    let error = retry(
+        &policy,
+        |_| inner(),
+        |inner: &RetryError<_>| Failure::transient_if(inner.given_up().reason == GiveUpReason::Nested),
+    );
+    let error = error.await.unwrap_err();
+    assert_eq!((error.given_up().reason.clone(), error.given_up().retries), (GiveUpReason::Predicate, 0));
+    assert_eq!(error.into_error().unwrap().given_up().reason, GiveUpReason::Predicate);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_independent_retry_retries_inside_another() {
     let calls = Cell::new(0);
     let policy = four_calls();
