@@ -6,7 +6,7 @@ use crate::error::PolicyError;
 use crate::jitter::Jitter;
 use crate::policy::BackoffPolicy;
 
-/// How a [`RetryGate`](crate::RetryGate) probes, and how long the ramp is.
+/// How a `RetryGate` (feature `tokio`) probes, and how long the ramp is.
 ///
 /// Probes come after U\[250, 500\] ms, then 1.4 times later each up to 6.8 s: the default schedule under
 /// [`Jitter::EQUAL`]. A probe every 250 to 500 ms would find the server sooner, but a hundred processes that do so make
