@@ -167,7 +167,7 @@ impl ReportThrottle {
 }
 
 impl ReportThrottleBuilder {
-    /// At most one report in so many days. Default: 3. At least 1.
+    /// At most one report in so many days. Default: 3, ours. At least 1.
     pub fn every_days(mut self, days: u32) -> ReportThrottleBuilder {
         self.every_days = days;
         self

@@ -34,6 +34,12 @@ pub(crate) fn start(policy: &RetryPolicy, hand: &Hand, unit: f64) -> Retry {
     policy.start_with(hand.clock(), JitterRng::constant(unit))
 }
 
+/// Under a paused clock a wait that never ends hangs the test: here it fails it.
+#[cfg(feature = "tokio")]
+pub(crate) async fn ends<F: Future>(what: F) -> F::Output {
+    tokio::time::timeout(s(100_000), what).await.expect("waits for ever")
+}
+
 #[track_caller]
 pub(crate) fn waits(retry: &mut Retry, failure: Failure) -> Wait {
     match retry.decide(failure) {

@@ -10,14 +10,14 @@ use afterboot_retry::{
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::common::{ms, s};
+use crate::common::{ends, ms, s};
 
 fn gate() -> RetryGate {
     RetryGate::with_rng(GatePolicy::default(), JitterRng::constant(0.5))
 }
 
 async fn close(gate: &RetryGate) {
-    gate.enter().await.failed();
+    ends(gate.enter()).await.failed();
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,7 +31,7 @@ async fn one_probes_while_the_rest_wait_and_then_all_come_back_over_the_ramp() {
         callers.spawn(async move {
             let mut probes = 0;
             loop {
-                let pass = gate.reenter().await;
+                let pass = ends(gate.reenter()).await;
                 if !pass.is_probe() {
                     pass.succeeded();
                     return (probes, begun.elapsed());
@@ -45,7 +45,7 @@ async fn one_probes_while_the_rest_wait_and_then_all_come_back_over_the_ramp() {
             }
         });
     }
-    let callers = callers.join_all().await;
+    let callers = ends(callers.join_all()).await;
     let probes: u32 = callers.iter().map(|(probes, _)| probes).sum();
     assert!((8..=11).contains(&probes), "{probes} probes in 20 s");
     let back = callers.iter().map(|(_, at)| *at).min().unwrap();
@@ -64,21 +64,21 @@ async fn one_probes_while_the_rest_wait_and_then_all_come_back_over_the_ramp() {
 async fn a_probe_that_is_dropped_or_panics_frees_the_seat() {
     let gate = gate();
     close(&gate).await;
-    let pass = gate.reenter().await;
+    let pass = ends(gate.reenter()).await;
     assert!(pass.is_probe());
     let other = gate.clone();
-    let waiting = tokio::spawn(async move { other.reenter().await.is_probe() });
+    let waiting = tokio::spawn(async move { ends(other.reenter()).await.is_probe() });
     yield_now().await;
     drop(pass);
     assert!(waiting.await.unwrap(), "dropped");
 
     let other = gate.clone();
     let panicking = tokio::spawn(async move {
-        let _pass: Pass = other.reenter().await;
+        let _pass: Pass = ends(other.reenter()).await;
         panic!("in the probe")
     });
     assert!(panicking.await.unwrap_err().is_panic());
-    assert!(gate.reenter().await.is_probe(), "panicked");
+    assert!(ends(gate.reenter()).await.is_probe(), "panicked");
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,13 +104,13 @@ async fn new_callers_wait_while_it_is_down_and_pass_at_once_during_the_ramp() {
     close(&gate).await;
     let begun = Instant::now();
     assert!(timeout(ms(200), gate.enter()).await.is_err(), "down");
-    gate.enter().await.succeeded();
+    ends(gate.enter()).await.succeeded();
     let GateState::Ramp { over_in } = gate.state() else { panic!("{:?}", gate.state()) };
     assert_eq!(over_in, ms(2500));
     let now = begun.elapsed();
-    gate.enter().await.succeeded();
+    ends(gate.enter()).await.succeeded();
     assert_eq!(begun.elapsed(), now, "a first try is no part of the herd");
-    gate.reenter().await.succeeded();
+    ends(gate.reenter()).await.succeeded();
     assert_eq!(begun.elapsed() - now, ms(1250), "another try is: half the ramp is this one's draw");
 }
 
@@ -140,7 +140,7 @@ async fn loops_behind_a_gate_probe_one_at_a_time() {
             calls
         });
     }
-    let calls: u32 = loops.join_all().await.into_iter().sum();
+    let calls: u32 = ends(loops.join_all()).await.into_iter().sum();
     // The first one's failure closes the gate before the others have tried.
     assert!((55..=60).contains(&calls), "one first try, 50 that succeed and a few probes: {calls}");
 }
@@ -149,7 +149,7 @@ async fn loops_behind_a_gate_probe_one_at_a_time() {
 async fn a_loop_gives_up_at_the_gate_when_its_time_is_over() {
     let gate = gate();
     close(&gate).await;
-    let seat = gate.reenter().await;
+    let seat = ends(gate.reenter()).await;
     let begun = Instant::now();
     let policy = RetryPolicy::default().limits(Limits::unlimited().max_elapsed(s(30)));
     let never = || RetryLoop::new(&policy).gate(gate.clone());

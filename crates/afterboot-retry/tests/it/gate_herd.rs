@@ -7,7 +7,7 @@ use afterboot_retry::{GatePolicy, JitterRng, RetryGate};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::common::{ms, s};
+use crate::common::{ends, ms, s};
 use crate::sim::{Behaviour, World, summary};
 
 /// Retries and the peak after the return, of the gate as it is.
@@ -36,7 +36,7 @@ async fn herd(processes: usize, outage: Duration, seed: u64) -> (usize, usize) {
             });
         }
     }
-    clients.join_all().await;
+    ends(clients.join_all()).await;
     let arrivals = arrivals.lock().unwrap();
     let mut windows = std::collections::BTreeMap::<u128, usize>::new();
     for at in arrivals.iter().filter_map(|at| at.checked_sub(outage)) {

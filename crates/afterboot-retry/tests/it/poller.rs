@@ -6,7 +6,7 @@ use std::time::Duration;
 use afterboot_retry::{CodeGiveUp, CodeRules, Fetched, PollEnd, PollEvent, PollHandle, Poller};
 use tokio::time::{Instant, sleep};
 
-use crate::common::{ms, s};
+use crate::common::{ends, ms, s};
 
 fn poller(period: Duration) -> (Poller, PollHandle) {
     Poller::new(CodeRules::default(), period)
@@ -32,7 +32,7 @@ async fn polls(
         sleep(end).await;
         handle.close();
     };
-    let (ended, ()) = tokio::join!(running, ending);
+    let (ended, ()) = ends(async { tokio::join!(running, ending) }).await;
     (times.into_inner(), ended)
 }
 
@@ -101,7 +101,7 @@ async fn stop_and_start_with_a_fetch_in_flight_is_one_loop() {
         sleep(ms(6500)).await;
         handle.close();
     };
-    let (end, ()) = tokio::join!(running, driving);
+    let (end, ()) = ends(async { tokio::join!(running, driving) }).await;
     assert_eq!(*times.borrow(), [0, 500, 1500, 4500, 7500]);
     assert_eq!((most.get(), in_flight.get(), end), (1, 0, PollEnd::Closed));
     let cancelled = events.borrow().iter().filter(|event| **event == PollEvent::Cancelled).count();
@@ -154,7 +154,7 @@ async fn a_fetch_cancelled_by_a_seek_does_not_reset_the_attempts() {
         handle.refetch();
         sleep(s(100)).await;
     };
-    let (end, ()) = tokio::join!(running, seeking);
+    let (end, ()) = ends(async { tokio::join!(running, seeking) }).await;
     assert_eq!(end, PollEnd::GaveUp { code: 504, reason: CodeGiveUp::Exhausted, attempts: 10 });
     let attempts: Vec<u32> = events
         .borrow()
@@ -213,7 +213,7 @@ async fn a_pause_holds_the_next_fetch_and_lets_the_one_in_flight_land() {
         sleep(ms(2500)).await;
         handle.close();
     };
-    tokio::join!(running, driving);
+    ends(async { tokio::join!(running, driving) }).await;
     assert_eq!(*answered.borrow(), [1000, 11_000, 14_000]);
 }
 

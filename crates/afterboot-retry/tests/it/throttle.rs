@@ -1,6 +1,7 @@
 //! Reports: at most once in N days, for all processes together.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -129,11 +130,8 @@ const STORE: &str = "AFTERBOOT_RETRY_TEST_STORE";
 #[test]
 fn child_of_the_shared_store() {
     let Ok(path) = std::env::var(STORE) else { return };
-    // As close together as processes get: wait until the parent has started them all.
-    let go = Path::new(&path).with_extension("go");
-    while !go.exists() {
-        std::thread::yield_now();
-    }
+    // As close together as processes get: wait until the parent, which has started them all, closes the pipe.
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     let throttle = throttle(Path::new(&path));
     let reported = (0..50).filter(|_| reports(&throttle, 6144)).count();
     fs::write(format!("{path}.{}", std::process::id()), reported.to_string()).unwrap();
@@ -145,17 +143,20 @@ fn processes_that_share_a_store_make_one_report() {
     assert_eq!(day_number(day(6144)), 6144);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("last");
-    let children: Vec<_> = (0..4)
+    let mut children: Vec<_> = (0..4)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
                 .args(["throttle::child_of_the_shared_store", "--exact"])
                 .env(STORE, &path)
+                .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()
                 .unwrap()
         })
         .collect();
-    fs::write(path.with_extension("go"), "").unwrap();
+    for pipe in children.iter_mut().map(|child| child.stdin.take()) {
+        drop(pipe);
+    }
     let mut reported = 0;
     for mut child in children {
         let answer = format!("{}.{}", path.display(), child.id());
