@@ -79,6 +79,8 @@ mod policy;
 mod limits;
 mod retry_after;
 mod budget;
+mod retry_policy;
+mod decision;
 mod retry;
 mod gate_policy;
 #[cfg(feature = "tokio")]
@@ -104,14 +106,16 @@ mod throttle;
 pub use budget::{BudgetPolicy, RetryBudget};
 pub use classify::{Classifier, CodeAction, CodeGiveUp, CodeRules, CodeRulesBuilder};
 pub use clock::Clock;
+pub use decision::{Decision, Failure, GivenUp, Wait};
 pub use error::PolicyError;
 pub use gate_policy::{GatePolicy, GatePolicyBuilder};
 pub use jitter::Jitter;
 pub use limits::{ElapsedFrom, GiveUpReason, Limits};
 pub use policy::{BackoffBuilder, BackoffPolicy, Schedule};
 pub use random::JitterRng;
-pub use retry::{Decision, Failure, GivenUp, Retry, RetryPolicy, Wait};
+pub use retry::Retry;
 pub use retry_after::{parse_retry_after, parse_retry_after_now};
+pub use retry_policy::RetryPolicy;
 pub use stale::{StaleDetector, StaleEvent};
 pub use throttle::{
     DayDecision, ReportDecision, ReportStamp, ReportThrottle, ReportThrottleBuilder, Silence, day_number,

@@ -4,185 +4,10 @@ use std::time::Duration;
 
 use crate::budget::RetryBudget;
 use crate::clock::Clock;
-use crate::limits::{ElapsedFrom, GiveUpReason, Limits};
-use crate::policy::BackoffPolicy;
+use crate::decision::{Decision, Failure, GivenUp, Wait};
+use crate::limits::{ElapsedFrom, GiveUpReason};
 use crate::random::JitterRng;
-
-/// Everything that a retry is told beforehand: how long to wait, when to stop, how to spread what a server asks for.
-///
-/// ```
-/// use afterboot_retry::{Decision, Failure, Limits, RetryPolicy};
-///
-/// let policy = RetryPolicy::default().limits(Limits::default().max_retries(1));
-/// let mut retry = policy.start();
-/// let Decision::Retry(wait) = retry.decide(Failure::transient()) else { panic!("the first retry is allowed") };
-/// println!("try again in {:?}", wait.after);
-/// let Decision::GiveUp(given_up) = retry.decide(Failure::transient()) else { panic!("a second is not") };
-/// assert_eq!(given_up.to_string(), "gave up after 1 retry: total-retries");
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(default))]
-#[non_exhaustive]
-pub struct RetryPolicy {
-    /// How long each retry waits.
-    pub backoff: BackoffPolicy,
-    /// When to stop.
-    pub limits: Limits,
-    /// A `Retry-After` is waited in full plus a draw from zero to this, so that clients told the same do not come back
-    /// together. Default: 3 s, at which a thousand clients come back at about 45 a 100 ms: no busier than under the
-    /// default schedule.
-    #[cfg_attr(feature = "serde", serde(rename = "retry_after_spread_ms", with = "crate::millis"))]
-    pub retry_after_spread: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> RetryPolicy {
-        RetryPolicy {
-            backoff: BackoffPolicy::default(),
-            limits: Limits::default(),
-            retry_after_spread: Duration::from_secs(3),
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// How long each retry waits.
-    pub fn backoff(mut self, backoff: BackoffPolicy) -> RetryPolicy {
-        self.backoff = backoff;
-        self
-    }
-
-    /// When to stop.
-    pub fn limits(mut self, limits: Limits) -> RetryPolicy {
-        self.limits = limits;
-        self
-    }
-
-    /// The width of the spread on top of a `Retry-After`.
-    pub fn retry_after_spread(mut self, spread: Duration) -> RetryPolicy {
-        self.retry_after_spread = spread;
-        self
-    }
-
-    /// Begins: the time counts from here. Machine's monotonic clock, system's randomness.
-    pub fn start(&self) -> Retry {
-        self.start_with(Clock::monotonic(), JitterRng::from_system())
-    }
-
-    /// Begins with a clock and a source of jitter of the caller's.
-    pub fn start_with(&self, clock: Clock, rng: JitterRng) -> Retry {
-        let created = clock.now();
-        Retry {
-            policy: self.clone(),
-            clock,
-            rng,
-            budget: None,
-            created,
-            deadline: None,
-            first_failure: None,
-            last_progress: None,
-            delay_retries: 0,
-            retries: 0,
-            previous: None,
-        }
-    }
-}
-
-impl From<BackoffPolicy> for RetryPolicy {
-    /// With the default limits.
-    fn from(backoff: BackoffPolicy) -> RetryPolicy {
-        RetryPolicy::default().backoff(backoff)
-    }
-}
-
-/// What is known of a failed try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failure {
-    pub(crate) retryable: bool,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl Failure {
-    /// Another try may mend it, and doing the work twice does no harm.
-    pub fn transient() -> Failure {
-        Failure { retryable: true, retry_after: None }
-    }
-
-    /// Another try will not mend it, or must not be made.
-    pub fn permanent() -> Failure {
-        Failure { retryable: false, retry_after: None }
-    }
-
-    /// Transient where the predicate is true. An uploader's is "are we online?".
-    pub fn transient_if(predicate: bool) -> Failure {
-        Failure { retryable: predicate, retry_after: None }
-    }
-
-    /// Whether another try may mend it.
-    pub fn is_retryable(&self) -> bool {
-        self.retryable
-    }
-
-    /// What the server asked for.
-    pub fn asked(&self) -> Option<Duration> {
-        self.retry_after
-    }
-
-    /// What the server asked for, if it did; see [`parse_retry_after`](crate::parse_retry_after).
-    pub fn retry_after(mut self, asked: impl Into<Option<Duration>>) -> Failure {
-        self.retry_after = asked.into();
-        self
-    }
-}
-
-/// What to do after a failed try.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "nobody waits or gives up unless the caller does"]
-pub enum Decision {
-    /// Wait, then try again.
-    Retry(Wait),
-    /// No more.
-    GiveUp(GivenUp),
-}
-
-/// How long to wait before which retry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Wait {
-    /// The time to wait.
-    #[cfg_attr(feature = "serde", serde(rename = "after_ms", with = "crate::millis"))]
-    pub after: Duration,
-    /// What of it the server asked for; the rest is spread.
-    #[cfg_attr(feature = "serde", serde(rename = "asked_ms", with = "crate::millis::option"))]
-    pub asked: Option<Duration>,
-    /// The number of this retry since the last progress, from 1. It picks the delay.
-    pub delay_retry: u32,
-    /// The number of this retry in all, from 1.
-    pub retry: u32,
-}
-
-/// Why there is no further try, and what was spent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct GivenUp {
-    /// Which limit said no.
-    pub reason: GiveUpReason,
-    /// Retries since the last progress.
-    pub delay_retries: u32,
-    /// Retries in all.
-    pub retries: u32,
-    /// Time, from where [`Limits::elapsed_from`](crate::Limits::elapsed_from) says.
-    #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", with = "crate::millis"))]
-    pub elapsed: Duration,
-}
-
-impl std::fmt::Display for GivenUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = if self.retries == 1 { "retry" } else { "retries" };
-        write!(f, "gave up after {} {plural}: {}", self.retries, self.reason)
-    }
-}
+use crate::retry_policy::RetryPolicy;
 
 /// One operation's retries: two counters, a clock and a source of jitter. Never sleeps.
 ///
@@ -209,6 +34,23 @@ pub struct Retry {
 }
 
 impl Retry {
+    pub(crate) fn new(policy: RetryPolicy, clock: Clock, rng: JitterRng) -> Retry {
+        let created = clock.now();
+        Retry {
+            policy,
+            clock,
+            rng,
+            budget: None,
+            created,
+            deadline: None,
+            first_failure: None,
+            last_progress: None,
+            delay_retries: 0,
+            retries: 0,
+            previous: None,
+        }
+    }
+
     /// Pays for each retry out of a budget that others share.
     pub fn budget(mut self, budget: RetryBudget) -> Retry {
         self.budget = Some(budget);

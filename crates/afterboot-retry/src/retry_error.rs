@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::retry::GivenUp;
+use crate::decision::GivenUp;
 
 /// The operation did not succeed: why no further try is made, and how the last one ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,12 @@ use tokio::sync::Notify;
 use self::run::Run;
 use crate::attempt::Attempt;
 use crate::clock::Clock;
+use crate::decision::{Failure, GivenUp, Wait};
 use crate::gate::RetryGate;
 use crate::random::JitterRng;
-use crate::retry::{Failure, GivenUp, Retry, RetryPolicy, Wait};
+use crate::retry::Retry;
 use crate::retry_error::RetryError;
+use crate::retry_policy::RetryPolicy;
 
 /// Runs an operation until it succeeds or the policy gives up. [`RetryLoop`] has the rest of the settings.
 ///

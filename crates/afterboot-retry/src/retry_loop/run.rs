@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::attempt::{Attempt, Progress};
+use crate::decision::{Decision, Failure, Wait};
 use crate::gate::Pass;
 use crate::limits::GiveUpReason;
 use crate::nesting::{self, Scope};
 use crate::race::{Either, race};
-use crate::retry::{Decision, Failure, Wait};
 use crate::retry_error::{LastAttempt, RetryError};
 use crate::retry_loop::{RetryEvent, RetryLoop};
 
