@@ -1,5 +1,5 @@
 //! The integration tests: claims about schedules, limits and the parts that wait. The figures are those that the README
-//! and the docs publish.
+//! and the docs publish; numbers such as R7 are invariants of the crate's `DESIGN.md`.
 
 mod common;
 #[path = "../../examples/herd/rivals.rs"]
