@@ -1,0 +1,30 @@
+//! What is wrong with a configuration, all of it at once.
+
+use std::error::Error;
+use std::fmt;
+
+/// What is wrong with a policy, a rule or a throttle: every bad field, each with its value and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError {
+    problems: Vec<String>,
+}
+
+impl PolicyError {
+    /// `Ok(())` where nothing was found.
+    pub(crate) fn unless_empty(problems: Vec<String>) -> Result<(), PolicyError> {
+        if problems.is_empty() { Ok(()) } else { Err(PolicyError { problems }) }
+    }
+
+    /// One line a bad field, in the form `field: value; what is allowed`.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.join("\n"))
+    }
+}
+
+impl Error for PolicyError {}

@@ -1,0 +1,293 @@
+//! The gate's decisions: plain functions of (state, event, now).
+
+use std::time::Duration;
+
+use crate::gate_policy::GatePolicy;
+use crate::random::JitterRng;
+
+/// All that a gate knows. Times are the caller's, on one monotonic clock.
+#[derive(Debug)]
+pub(super) struct Core {
+    policy: GatePolicy,
+    rng: JitterRng,
+    phase: Phase,
+    /// Counts what became known of the dependency. A call that was let through before the last change says nothing about
+    /// the time after it.
+    epoch: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Phase {
+    Up,
+    Down { since: Duration, probes: u32, previous: Option<Duration>, next_probe: Duration, seat_taken: bool },
+    Ramp { since: Duration, until: Duration },
+}
+
+/// One caller's place in front of the gate.
+#[derive(Debug, Default)]
+pub(super) struct Ticket {
+    /// It was held back, or failed before: when the dependency is back it goes with the ramp.
+    waited: bool,
+    /// The next probe is its to make, in the outage of this epoch.
+    seat: Option<u64>,
+    /// When it may go, and the recovery that was drawn for.
+    release: Option<(u64, Duration)>,
+}
+
+impl Ticket {
+    /// Of a caller that failed before.
+    pub(super) fn again() -> Ticket {
+        Ticket { waited: true, ..Ticket::default() }
+    }
+}
+
+/// What a call was let through on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Admission {
+    pub(super) epoch: u64,
+    pub(super) probe: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Go(Admission),
+    /// Ask again then, or when something has changed.
+    Until(Duration),
+    /// Ask again when something has changed.
+    Parked,
+}
+
+/// Who has to ask again because of an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    Nobody,
+    /// Anyone: there is one seat.
+    One,
+    All,
+}
+
+impl Core {
+    pub(super) fn new(policy: GatePolicy, rng: JitterRng) -> Core {
+        Core { policy, rng, phase: Phase::Up, epoch: 0 }
+    }
+
+    pub(super) fn phase(&mut self, now: Duration) -> Phase {
+        if matches!(self.phase, Phase::Ramp { until, .. } if now >= until) {
+            // No new epoch: what was let through during the ramp speaks of the present.
+            self.phase = Phase::Up;
+        }
+        self.phase
+    }
+
+    pub(super) fn ask(&mut self, ticket: &mut Ticket, now: Duration) -> Turn {
+        let go = |probe, epoch| Turn::Go(Admission { epoch, probe });
+        match self.phase(now) {
+            Phase::Up => go(false, self.epoch),
+            Phase::Ramp { until, .. } => {
+                if !ticket.waited {
+                    return go(false, self.epoch);
+                }
+                let at = match ticket.release {
+                    Some((epoch, at)) if epoch == self.epoch => at,
+                    _ => now + self.rng.within(until - now),
+                };
+                ticket.release = Some((self.epoch, at));
+                if now >= at { go(false, self.epoch) } else { Turn::Until(at) }
+            }
+            Phase::Down { next_probe, seat_taken, .. } => {
+                ticket.waited = true;
+                if seat_taken && ticket.seat != Some(self.epoch) {
+                    return Turn::Parked;
+                }
+                self.set_seat(true);
+                ticket.seat = Some(self.epoch);
+                if now < next_probe {
+                    return Turn::Until(next_probe);
+                }
+                // From here on the seat is the admission's.
+                ticket.seat = None;
+                go(true, self.epoch)
+            }
+        }
+    }
+
+    /// Lets a call through whatever the state: somebody demanded it.
+    pub(super) fn bypass(&self) -> Admission {
+        Admission { epoch: self.epoch, probe: false }
+    }
+
+    /// A ticket was dropped before its turn.
+    pub(super) fn left(&mut self, ticket: &Ticket) -> Wake {
+        if ticket.seat != Some(self.epoch) {
+            return Wake::Nobody;
+        }
+        self.set_seat(false);
+        Wake::One
+    }
+
+    pub(super) fn succeeded(&mut self, admission: Admission, now: Duration) -> Wake {
+        match self.phase(now) {
+            Phase::Down { since, .. } if admission.epoch == self.epoch => {
+                let until = now.saturating_add(self.policy.ramp(now.saturating_sub(since)));
+                self.epoch += 1;
+                self.phase = Phase::Ramp { since, until };
+                Wake::All
+            }
+            _ => Wake::Nobody,
+        }
+    }
+
+    /// The call failed in a way that means "down", or was dropped while the dependency is. Either way a request went out,
+    /// so the next probe is due a delay later: a row of cancelled probes must not become a burst.
+    pub(super) fn failed(&mut self, admission: Admission, dropped: bool, now: Duration) -> Wake {
+        if admission.epoch != self.epoch {
+            return Wake::Nobody;
+        }
+        match self.phase(now) {
+            Phase::Down { since, probes, previous, .. } if admission.probe => {
+                self.schedule_probe(since, probes, previous, now);
+                Wake::One
+            }
+            Phase::Down { .. } => Wake::Nobody,
+            Phase::Up | Phase::Ramp { .. } if dropped => Wake::Nobody,
+            Phase::Up => {
+                self.epoch += 1;
+                self.schedule_probe(now, 0, None, now);
+                Wake::Nobody
+            }
+            // It was not back for good: still the same outage, so the next ramp is no shorter.
+            Phase::Ramp { since, .. } => {
+                self.epoch += 1;
+                self.schedule_probe(since, 0, None, now);
+                Wake::All
+            }
+        }
+    }
+
+    fn schedule_probe(&mut self, since: Duration, probes: u32, previous: Option<Duration>, now: Duration) {
+        let probes = probes.saturating_add(1);
+        let probe = self.policy.probe();
+        // A gate policy's probe schedule has no end; the cap is what would be due if it had.
+        let delay = probe.delay(probes, previous, &mut self.rng).unwrap_or(probe.max_delay());
+        let next_probe = now.saturating_add(delay);
+        self.phase = Phase::Down { since, probes, previous: Some(delay), next_probe, seat_taken: false };
+    }
+
+    fn set_seat(&mut self, taken: bool) {
+        if let Phase::Down { seat_taken, .. } = &mut self.phase {
+            *seat_taken = taken;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn core(unit: f64) -> Core {
+        Core::new(GatePolicy::default(), JitterRng::constant(unit))
+    }
+
+    fn admitted(core: &mut Core, ticket: &mut Ticket, now: Duration) -> Admission {
+        match core.ask(ticket, now) {
+            Turn::Go(admission) => admission,
+            other => panic!("not let through at {now:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn probes_back_off_by_1_4_from_the_first_up_to_6_8_s() {
+        let mut core = core(1.0);
+        let mut now = Duration::ZERO;
+        let first = core.bypass();
+        core.failed(first, false, now);
+        let mut waits = Vec::new();
+        for _ in 0..11 {
+            let mut ticket = Ticket::default();
+            let Turn::Until(at) = core.ask(&mut ticket, now) else { panic!("a probe is due at once") };
+            waits.push((at - now).as_millis());
+            now = at;
+            let probe = admitted(&mut core, &mut ticket, now);
+            assert!(probe.probe);
+            assert_eq!(core.failed(probe, false, now), Wake::One);
+        }
+        assert_eq!(waits, [500, 700, 980, 1372, 1920, 2689, 3764, 5270, 6800, 6800, 6800]);
+    }
+
+    #[test]
+    fn one_seat_and_the_rest_are_parked_until_it_is_left() {
+        let mut core = core(0.0);
+        let first = core.bypass();
+        core.failed(first, false, Duration::ZERO);
+        let (mut seated, mut parked) = (Ticket::default(), Ticket::default());
+        assert_eq!(core.ask(&mut seated, MS), Turn::Until(250 * MS));
+        assert_eq!(core.ask(&mut parked, MS), Turn::Parked);
+        assert_eq!(core.left(&parked), Wake::Nobody);
+        assert_eq!(core.left(&seated), Wake::One);
+        assert_eq!(core.ask(&mut parked, MS), Turn::Until(250 * MS), "the other one takes the seat");
+    }
+
+    #[test]
+    fn a_call_from_before_the_change_neither_closes_nor_opens() {
+        let mut core = core(0.0);
+        let old = core.bypass();
+        core.failed(core.bypass(), false, Duration::ZERO);
+        assert_eq!(core.succeeded(old, MS), Wake::Nobody, "it was let through before the outage");
+        let mut ticket = Ticket::default();
+        let probe = admitted(&mut core, &mut ticket, 250 * MS);
+        assert_eq!(core.succeeded(probe, 250 * MS), Wake::All);
+        assert_eq!(core.failed(old, false, 251 * MS), Wake::Nobody);
+        assert_eq!(core.failed(probe, false, 251 * MS), Wake::Nobody);
+        assert!(matches!(core.phase(251 * MS), Phase::Ramp { .. }));
+    }
+
+    #[test]
+    fn a_relapse_in_the_ramp_goes_on_with_the_same_outage() {
+        let mut core = core(0.5);
+        core.failed(core.bypass(), false, Duration::ZERO);
+        let recovery = 100_000 * MS;
+        let probe = admitted(&mut core, &mut Ticket::default(), recovery);
+        core.succeeded(probe, recovery);
+        let mut waiting = Ticket::again();
+        assert_eq!(core.ask(&mut waiting, recovery), Turn::Until(recovery + 12_500 * MS));
+        let mut fresh = Ticket::default();
+        let call = admitted(&mut core, &mut fresh, recovery + MS);
+        assert_eq!(core.failed(call, false, recovery + MS), Wake::All);
+        let Phase::Down { since, probes, .. } = core.phase(recovery + MS) else { panic!("not down") };
+        assert_eq!((since, probes), (Duration::ZERO, 1));
+    }
+
+    #[test]
+    fn a_seat_of_an_outage_that_is_over_counts_for_nothing_in_the_next() {
+        let mut core = core(0.0);
+        core.failed(core.bypass(), false, Duration::ZERO);
+        let (mut old, mut new) = (Ticket::default(), Ticket::default());
+        assert!(matches!(core.ask(&mut old, MS), Turn::Until(_)));
+        core.succeeded(core.bypass(), 2 * MS);
+        core.failed(core.bypass(), false, 3 * MS);
+        assert!(matches!(core.ask(&mut new, 4 * MS), Turn::Until(_)), "the seat is free in the new outage");
+        assert_eq!(core.left(&old), Wake::Nobody);
+        assert_eq!(core.ask(&mut old, 5 * MS), Turn::Parked);
+    }
+
+    #[test]
+    fn a_probe_that_was_dropped_paces_the_next_one() {
+        let mut core = core(0.0);
+        core.failed(core.bypass(), false, Duration::ZERO);
+        let mut now = Duration::ZERO;
+        let mut probes = 0;
+        while now < 10_000 * MS {
+            let mut ticket = Ticket::default();
+            if let Turn::Go(probe) = core.ask(&mut ticket, now) {
+                probes += 1;
+                core.failed(probe, true, now);
+            } else {
+                core.left(&ticket);
+            }
+            now += MS;
+        }
+        assert!(probes < 10, "{probes} probes in 10 s");
+    }
+}

@@ -1,0 +1,129 @@
+//! How a gate probes a dependency that is down, and how it lets the others back in.
+
+use std::time::Duration;
+
+use crate::error::PolicyError;
+use crate::jitter::Jitter;
+use crate::policy::BackoffPolicy;
+
+/// How a `RetryGate` (feature `tokio`) probes, and how long the ramp is.
+///
+/// Probes come after U\[250, 500\] ms, then 1.4 times later each up to 6.8 s: the default schedule under
+/// [`Jitter::EQUAL`]. A probe every 250 to 500 ms would find the server sooner, but a hundred processes that do so make
+/// more requests over five minutes than a thousand clients on the default schedule.
+///
+/// The ramp is a quarter of the outage, between 2.5 s and 60 s. N callers released over a ramp make about
+/// N · 100 ms / ramp requests a 100 ms; 2.5 s holds a thousand to the peak of full jitter, and a longer outage has
+/// gathered more callers, so it gets a longer ramp. Quarter and bounds are ours.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "GatePolicyBuilder", into = "GatePolicyBuilder"))]
+pub struct GatePolicy(GatePolicyBuilder);
+
+/// A [`GatePolicy`] in the making. Setters store; [`build`](GatePolicyBuilder::build) checks.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct GatePolicyBuilder {
+    probe: BackoffPolicy,
+    ramp_share: f64,
+    #[cfg_attr(feature = "serde", serde(rename = "min_ramp_ms", with = "crate::millis"))]
+    min_ramp: Duration,
+    #[cfg_attr(feature = "serde", serde(rename = "max_ramp_ms", with = "crate::millis"))]
+    max_ramp: Duration,
+}
+
+impl Default for GatePolicyBuilder {
+    fn default() -> GatePolicyBuilder {
+        GatePolicyBuilder {
+            probe: BackoffPolicy::default().with_jitter(Jitter::EQUAL),
+            ramp_share: 0.25,
+            min_ramp: Duration::from_millis(2500),
+            max_ramp: Duration::from_secs(60),
+        }
+    }
+}
+
+impl GatePolicyBuilder {
+    /// When probes are made. Must not end, so it cannot be a table.
+    pub fn probe(mut self, probe: BackoffPolicy) -> GatePolicyBuilder {
+        self.probe = probe;
+        self
+    }
+
+    /// The ramp as a share of the outage. Default: 0.25. Finite, 0 or more.
+    pub fn ramp_share(mut self, share: f64) -> GatePolicyBuilder {
+        self.ramp_share = share;
+        self
+    }
+
+    /// The bounds of the ramp. Default: 2.5 s and 60 s.
+    pub fn ramp_bounds(mut self, min: Duration, max: Duration) -> GatePolicyBuilder {
+        self.min_ramp = min;
+        self.max_ramp = max;
+        self
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    ///
+    /// Names every bad field: a table as probe schedule, a share that is negative or not finite, bounds the wrong way
+    /// round.
+    pub fn build(self) -> Result<GatePolicy, PolicyError> {
+        let mut problems = Vec::new();
+        if self.probe.plain_delay(u32::MAX).is_none() {
+            problems.push("probe: a table, which ends; allowed: a schedule without an end".to_owned());
+        }
+        if !self.ramp_share.is_finite() || self.ramp_share < 0.0 {
+            problems.push(format!("ramp_share: {}; allowed: finite and 0 or more", self.ramp_share));
+        }
+        if self.min_ramp > self.max_ramp {
+            problems.push(format!(
+                "ramp_bounds: {:?} to {:?}; allowed: min <= max",
+                self.min_ramp, self.max_ramp
+            ));
+        }
+        PolicyError::unless_empty(problems).map(|()| GatePolicy(self))
+    }
+}
+
+impl GatePolicy {
+    /// A policy of one's own, starting from the default.
+    pub fn builder() -> GatePolicyBuilder {
+        GatePolicyBuilder::default()
+    }
+
+    /// When probes are made.
+    pub fn probe(&self) -> &BackoffPolicy {
+        &self.0.probe
+    }
+
+    /// Over how long the waiting callers are let back in after an outage.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let policy = afterboot_retry::GatePolicy::default();
+    /// let seconds = |outage| policy.ramp(Duration::from_secs(outage)).as_secs_f64();
+    /// assert_eq!((seconds(6), seconds(20), seconds(60), seconds(300)), (2.5, 5.0, 15.0, 60.0));
+    /// ```
+    pub fn ramp(&self, outage: Duration) -> Duration {
+        Duration::try_from_secs_f64(outage.as_secs_f64() * self.0.ramp_share)
+            .unwrap_or(Duration::MAX)
+            .clamp(self.0.min_ramp, self.0.max_ramp)
+    }
+}
+
+impl TryFrom<GatePolicyBuilder> for GatePolicy {
+    type Error = PolicyError;
+
+    fn try_from(builder: GatePolicyBuilder) -> Result<GatePolicy, PolicyError> {
+        builder.build()
+    }
+}
+
+impl From<GatePolicy> for GatePolicyBuilder {
+    fn from(policy: GatePolicy) -> GatePolicyBuilder {
+        policy.0
+    }
+}

@@ -1,0 +1,234 @@
+//! The poller: fetches again and again, by the period while answers come and by the rules while they do not.
+
+mod control;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::classify::{Classifier, CodeAction, CodeGiveUp, CodeRules};
+use crate::race::{Either, race};
+
+pub use control::PollHandle;
+use control::{Control, Wanted};
+
+/// Polls until an answer is final, the rules end it, or the handle is closed.
+///
+/// After an answer the next fetch comes a `period` later, after a failure as long later as [`CodeRules`] say, both
+/// counted from when the fetch ended, and neither is cut short by the other. An answer sets the attempts to 0. A fetch
+/// that was cancelled says nothing about the server and leaves them.
+///
+/// [`run`](Poller::run) takes the poller, so there is one loop, whatever is started and stopped through the
+/// [`PollHandle`] while a fetch is in flight.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use std::time::Duration;
+/// use afterboot_retry::{CodeRules, Fetched, PollEnd, Poller};
+///
+/// let (poller, _handle) = Poller::new(CodeRules::default(), Duration::from_secs(2));
+/// let mut answers = vec![Fetched::Final("done"), Fetched::Failed(503), Fetched::Answer("half")];
+/// let end = poller.run(|| std::future::ready(answers.pop().unwrap()), |event| println!("{event:?}")).await;
+/// assert_eq!(end, PollEnd::Final);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Poller {
+    classifier: Classifier,
+    control: Control,
+}
+
+/// What one fetch gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched<T> {
+    /// An answer.
+    Answer(T),
+    /// The last answer there will be.
+    Final(T),
+    /// A code that is not the one hoped for; 0 for no answer at all.
+    Failed(u16),
+    /// The fetch was cancelled on the caller's side.
+    Cancelled,
+}
+
+/// What happens in a poller, as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum PollEvent<T> {
+    /// A fetch begins.
+    Fetching,
+    /// An answer came.
+    Answered {
+        /// What it was.
+        value: T,
+        /// The failures in a row that it ended.
+        after_attempts: u32,
+    },
+    /// The fetch failed and will be repeated.
+    Failed {
+        /// The code.
+        code: u16,
+        /// The failures in a row, this one included.
+        attempt: u32,
+        /// The time until the next fetch.
+        #[cfg_attr(feature = "serde", serde(rename = "after_ms", with = "crate::millis"))]
+        after: Duration,
+    },
+    /// The fetch in flight was dropped, or said that it was cancelled.
+    Cancelled,
+}
+
+/// Why a poller ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum PollEnd {
+    /// An answer said that it was the last.
+    Final,
+    /// A code said that there will be nothing more.
+    Ended {
+        /// Which.
+        code: u16,
+    },
+    /// The rules gave up.
+    GaveUp {
+        /// The code of the last failure.
+        code: u16,
+        /// Why.
+        reason: CodeGiveUp,
+        /// Failures in a row that were retried before.
+        attempts: u32,
+    },
+    /// [`PollHandle::close`] was called.
+    Closed,
+}
+
+/// When the next fetch is due.
+enum Due {
+    Now,
+    /// A period after an answer; the period may yet change.
+    PeriodAfter(Instant),
+    /// When the rules said.
+    At(Instant),
+}
+
+impl Poller {
+    /// A poller and the handle to it. A period below 1 ms is taken as 1 ms: polling must not spin.
+    pub fn new(rules: CodeRules, period: Duration) -> (Poller, PollHandle) {
+        let (control, handle) = control::pair(period);
+        (Poller { classifier: Classifier::new(rules), control }, handle)
+    }
+
+    /// Polls until the end. The first fetch comes at once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the fetch in flight and ends the polling; nothing is left behind.
+    pub async fn run<T, Fut>(
+        mut self,
+        mut fetch: impl FnMut() -> Fut,
+        mut on_event: impl FnMut(PollEvent<T>),
+    ) -> PollEnd
+    where
+        Fut: Future<Output = Fetched<T>>,
+    {
+        let mut due = Due::Now;
+        loop {
+            if !self.until_due(due).await {
+                return PollEnd::Closed;
+            }
+            on_event(PollEvent::Fetching);
+            let fetched = self.fetch(fetch()).await;
+            let now = Instant::now();
+            due = match fetched {
+                // Dropped by a command, and the command says what comes next.
+                None => {
+                    on_event(PollEvent::Cancelled);
+                    Due::Now
+                }
+                Some(Fetched::Cancelled) => {
+                    on_event(PollEvent::Cancelled);
+                    Due::PeriodAfter(now)
+                }
+                Some(Fetched::Answer(value)) => {
+                    on_event(self.answered(value));
+                    Due::PeriodAfter(now)
+                }
+                Some(Fetched::Final(value)) => {
+                    on_event(self.answered(value));
+                    return PollEnd::Final;
+                }
+                Some(Fetched::Failed(code)) => match self.failed(code) {
+                    Ok(after) => {
+                        on_event(PollEvent::Failed { code, attempt: self.classifier.attempt(), after });
+                        Due::At(now + after)
+                    }
+                    Err(end) => return end,
+                },
+            };
+        }
+    }
+
+    /// Waits until a fetch is due and wanted. False when the poller is closed.
+    async fn until_due(&mut self, mut due: Due) -> bool {
+        loop {
+            let orders = self.control.take();
+            if orders.fresh {
+                self.classifier.on_success();
+            }
+            if orders.fetch_now {
+                due = Due::Now;
+            }
+            match orders.wanted {
+                Wanted::Closed => return false,
+                Wanted::Stopped | Wanted::Paused => {
+                    self.control.changed().await;
+                    continue;
+                }
+                Wanted::Running => {}
+            }
+            let at = match due {
+                Due::Now => return true,
+                Due::PeriodAfter(answer) => answer + orders.period,
+                Due::At(at) => at,
+            };
+            if timeout_at(at, self.control.changed()).await.is_err() {
+                return true;
+            }
+        }
+    }
+
+    /// `None` when the fetch was dropped because of a command.
+    async fn fetch<T>(&mut self, fetch: impl Future<Output = Fetched<T>>) -> Option<Fetched<T>> {
+        let mut fetch = pin!(fetch);
+        loop {
+            if self.control.drops_fetch() {
+                return None;
+            }
+            if let Either::First(fetched) = race(fetch.as_mut(), self.control.changed()).await {
+                return Some(fetched);
+            }
+        }
+    }
+
+    fn answered<T>(&mut self, value: T) -> PollEvent<T> {
+        let after_attempts = self.classifier.attempt();
+        self.classifier.on_success();
+        PollEvent::Answered { value, after_attempts }
+    }
+
+    fn failed(&mut self, code: u16) -> Result<Duration, PollEnd> {
+        match self.classifier.on_failure(code) {
+            CodeAction::Retry { after } => Ok(after),
+            CodeAction::End => Err(PollEnd::Ended { code }),
+            CodeAction::GiveUp(reason) => {
+                Err(PollEnd::GaveUp { code, reason, attempts: self.classifier.attempt() })
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Two futures, whichever is first.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+pub(crate) enum Either<A, B> {
+    First(A),
+    Second(B),
+}
+
+/// The first one wins where both are ready. The second is dropped at the end, the first is the caller's to go on with.
+pub(crate) async fn race<A: Future, B: Future>(
+    mut first: Pin<&mut A>,
+    second: B,
+) -> Either<A::Output, B::Output> {
+    let mut second = pin!(second);
+    poll_fn(|cx| {
+        if let Poll::Ready(value) = first.as_mut().poll(cx) {
+            return Poll::Ready(Either::First(value));
+        }
+        second.as_mut().poll(cx).map(Either::Second)
+    })
+    .await
+}
