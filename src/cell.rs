@@ -45,8 +45,6 @@ pub(crate) struct Cell<T> {
     /// Tells a blocking closure that has not begun not to.
     given_up: Option<Arc<AtomicBool>>,
     declared_in: Option<tracing::span::Id>,
-    /// Boxed, and only where somebody collects spans: most cells of a large boot wait without one.
-    span: OnceLock<Box<tracing::Span>>,
 }
 
 /// What a declaration gives its cell.
@@ -54,6 +52,31 @@ pub(crate) struct Parts<T> {
     pub(crate) body: BoxedAttempt<T>,
     pub(crate) given_up: Option<Arc<AtomicBool>>,
     pub(crate) declared_in: Option<tracing::span::Id>,
+}
+
+/// A body, and its span for as long as it lasts.
+struct Running<T> {
+    attempt: BoxedAttempt<T>,
+    /// Boxed, and only where somebody collects spans: most cells of a large boot wait without one.
+    span: Option<Box<tracing::Span>>,
+}
+
+impl<T> Running<T> {
+    /// The future's destructor belongs to the task's span too.
+    fn discard(self) {
+        let Running { attempt, span } = self;
+        let _entered = span.as_ref().map(|span| span.enter());
+        catch_quietly("the destructor of a task's future", || drop(attempt));
+    }
+}
+
+impl<T> Body<T> {
+    fn discard(self) {
+        match self {
+            Body::Here(running) => running.discard(),
+            other => catch_quietly("the destructor of a value that came too late", || drop(other)),
+        }
+    }
 }
 
 /// A slot that is lent while its task waits for another one's end.
@@ -72,7 +95,7 @@ impl Drop for Lent {
 }
 
 enum Body<T> {
-    Here(BoxedAttempt<T>),
+    Here(Running<T>),
     /// Taken out for a poll: no lock is held across it.
     Polled,
     Ended(Result<T, Option<BoxError>>),
@@ -85,12 +108,11 @@ impl<T: Send + Sync + 'static> Cell<T> {
         Cell {
             shared,
             id,
-            body: Mutex::new(Body::Here(body)),
+            body: Mutex::new(Body::Here(Running { attempt: body, span: None })),
             result: OnceLock::new(),
             settled: Waiters::default(),
             given_up,
             declared_in,
-            span: OnceLock::new(),
         }
     }
 
@@ -175,27 +197,31 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name);
         if !span.is_disabled() {
             span.follows_from(self.declared_in.clone());
-            // A task is polled for the first time once.
-            drop(self.span.set(Box::new(span)));
+            let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Body::Here(running) = &mut *body {
+                running.span = Some(Box::new(span));
+            }
         }
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let _entered = self.span.get().map(|span| span.enter());
-        let mut attempt = match self.swap(Body::Polled) {
-            Body::Here(attempt) => attempt,
+        let mut running = match self.swap(Body::Polled) {
+            Body::Here(running) => running,
             other => {
                 self.put_back(other);
                 return Poll::Pending;
             }
         };
         // The attempt catches what its own code does; this net is for what lies between.
-        let polled = catch(|| attempt.as_mut().poll(cx))
-            .unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))));
+        let polled = {
+            let _entered = running.span.as_ref().map(|span| span.enter());
+            catch(|| running.attempt.as_mut().poll(cx))
+                .unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))))
+        };
         let (outcome, ended) = match polled {
             Poll::Pending => {
-                if let Some(given_up) = self.put_back(Body::Here(attempt)) {
-                    catch_quietly("the destructor of a task's future", || drop(given_up));
+                if let Some(given_up) = self.put_back(Body::Here(running)) {
+                    given_up.discard();
                 }
                 return Poll::Pending;
             }
@@ -208,9 +234,9 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
                 (Outcome::Failed(text.into()), Err(Some(error)))
             }
         };
-        catch_quietly("the destructor of a task's future", || drop(attempt));
+        running.discard();
         if let Some(late) = self.put_back(Body::Ended(ended)) {
-            catch_quietly("the destructor of a value that came too late", || drop(late));
+            late.discard();
         }
         Poll::Ready(outcome)
     }
@@ -220,7 +246,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             (Body::Ended(Ok(value)), Outcome::Completed) => Ok(value),
             (Body::Ended(Err(source)), outcome) => Err(TaskError::new(name, outcome, source)),
             (unfinished, outcome) => {
-                catch_quietly("the destructor of a task's future", || drop(unfinished));
+                unfinished.discard();
                 Err(TaskError::new(name, outcome, None))
             }
         };

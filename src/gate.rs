@@ -89,7 +89,10 @@ impl Gate {
     pub(crate) fn interactive(&mut self, failed: Option<Arc<str>>, now: Stamp) -> bool {
         match failed {
             Some(why) => {
-                self.fallback = Some((why, now));
+                // Over an open gate nothing takes over.
+                if !self.is_open() {
+                    self.fallback = Some((why, now));
+                }
                 false
             }
             None if self.is_open() => false,

@@ -202,6 +202,7 @@ impl Lane {
         let (fate, name) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
+            let name = state.name(id);
             let fate = state.core.poll_ended(id, took, outcome, now, &mut self.actions);
             let current = state.is_current_lane(self.number);
             if current {
@@ -211,16 +212,15 @@ impl Lane {
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
             self.measures = state.core.cost().measures_next();
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
-            let name = (fate != Fate::Keep).then(|| {
+            if fate != Fate::Keep {
                 state.leave(id);
-                state.name(id)
-            });
+            }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
-            (fate, name.unwrap_or_default())
+            (fate, name)
         };
         if took >= self.shared.stuck_after {
-            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %id.place(), ?took, "one poll held the lane");
+            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, ?took, "one poll held the lane");
         }
         match fate {
             Fate::Keep => {}

@@ -40,6 +40,8 @@ pub(crate) struct Line {
     /// Rising numbers; one that has left is `None` until it comes to the front. The first is never `None`.
     in_order: VecDeque<(u64, Option<Id>)>,
     out_of_order: BTreeSet<Ticket>,
+    /// How many have left the ring since it was last free of gaps; those at the front are counted too.
+    gaps: usize,
     live: usize,
 }
 
@@ -83,6 +85,12 @@ impl Line {
         let stood = self.in_order[place].1.take_if(|id| *id == ticket.id).is_some();
         while self.in_order.front().is_some_and(|(_, id)| id.is_none()) {
             self.in_order.pop_front();
+        }
+        self.gaps += usize::from(stood);
+        if self.gaps > 32 && 2 * self.gaps > self.in_order.len() {
+            // Those that left from the middle must not add up behind one that waits for ever.
+            self.in_order.retain(|(_, id)| id.is_some());
+            self.gaps = 0;
         }
         stood
     }

@@ -143,6 +143,8 @@ pub(crate) struct Core {
     holding: Option<hold::Holding>,
     holds: VecDeque<hold::Held>,
     holds_forgotten: u64,
+    /// Records to forget.
+    retired: Vec<Id>,
     max_hold: Duration,
     /// No ordinary start before this moment: the delay, then the pulse.
     next_start: Option<Stamp>,
@@ -193,6 +195,7 @@ impl Core {
             holding: None,
             holds: VecDeque::new(),
             holds_forgotten: 0,
+            retired: Vec::new(),
             max_hold,
             next_start: None,
             polling: None,
@@ -244,7 +247,8 @@ impl Core {
         if self.unended == 0 {
             return Work::Over;
         }
-        if !self.demanded.is_empty() || self.cancelled_to.is_some() {
+        let demanded = !self.demanded.is_empty() && self.phase == Phase::Open;
+        if demanded || self.cancelled_to.is_some() {
             return Work::Now;
         }
         let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());

@@ -7,6 +7,7 @@ use crate::gate::{GateState, HeldBy};
 use crate::report::fit;
 use crate::shared::Shared;
 use crate::table::Status;
+use crate::text::Plain;
 
 /// The live state of a governor; [`Governor::snapshot`](crate::Governor::snapshot) gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,8 +116,9 @@ impl fmt::Display for Snapshot {
         let Snapshot { governor, normal, idle, waiting, demanded, running, in_flight, gate, .. } = self;
         write!(
             f,
-            "{governor}: {} running, {normal} normal and {idle} idle queued, {waiting} waiting, {demanded} demanded, \
+            "{}: {} running, {normal} normal and {idle} idle queued, {waiting} waiting, {demanded} demanded, \
              {in_flight} in flight; gate {gate}",
+            Plain(governor, 40),
             running.len()
         )?;
         for task in running {

@@ -149,6 +149,7 @@ impl State {
         }
         effects.stop_probe |= self.probe && !self.core.wants_probe();
         effects.announce |= std::mem::take(&mut actions.announce);
+        self.core.forget_retired();
     }
 
     /// Whether the lane may go on at once, without another look.

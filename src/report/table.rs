@@ -9,8 +9,8 @@ use crate::text::{Padded, Plain};
 
 /// The width of the whole.
 const WIDTH: usize = 100;
-const NAME: usize = 27;
-const OUTCOME: usize = 23;
+const NAME: usize = 26;
+const OUTCOME: usize = 24;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

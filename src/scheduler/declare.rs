@@ -108,8 +108,10 @@ impl Core {
                 // Forgotten since: its handle still knows how it ended.
                 None => ("a task that ended long ago".into(), None, told, false),
             };
-            let ended = outcome.is_some();
-            let completed = outcome.is_none_or(|outcome| outcome.is_completed());
+            // Forgotten, it has ended; where even its handle did not know how when it was asked, not as it should.
+            let forgotten = self.table.get(predecessor).is_none();
+            let ended = outcome.is_some() || forgotten;
+            let completed = outcome.map_or(!forgotten, |outcome| outcome.is_completed());
             if verdict.is_none() && !completed && !settled_will_do {
                 verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into())));
             }
@@ -124,8 +126,7 @@ impl Core {
             if !ties.predecessors.contains(&predecessor) {
                 ties.predecessors.push(predecessor);
                 ties.unsettled += 1;
-                let successors = &mut self.table.live(predecessor).ties_mut().successors;
-                successors.push(Successor { id, settled_will_do });
+                self.add_successor(predecessor, Successor { id, settled_will_do });
             } else if !settled_will_do {
                 // Named twice: the stricter word holds.
                 let successors = &mut self.table.live(predecessor).ties_mut().successors;
@@ -135,6 +136,17 @@ impl Core {
             }
         }
         verdict
+    }
+
+    /// Those that have ended meanwhile must not add up behind a predecessor that runs for ever.
+    fn add_successor(&mut self, predecessor: Id, successor: Successor) {
+        let mut successors = std::mem::take(&mut self.table.live(predecessor).ties_mut().successors);
+        if successors.len() == successors.capacity() {
+            successors
+                .retain(|known| self.table.get(known.id).is_some_and(|record| record.outcome.is_none()));
+        }
+        successors.push(successor);
+        self.table.live(predecessor).ties_mut().successors = successors;
     }
 
     /// What a task comes after is as urgent as the task itself: predecessors that have not started move into the

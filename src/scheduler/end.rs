@@ -158,10 +158,17 @@ impl Core {
     }
 
     /// A service that governs tasks for months must not keep a record of each: only the last of those outside
-    /// the report's scope are kept, and where nobody has asked for a report, only the last of all.
+    /// the report's scope are kept, and where nobody has asked for a report, only the last of all. They are forgotten
+    /// once what happened has been told: see [`forget_retired`](Core::forget_retired).
     fn retire(&mut self, id: Id) {
-        if let Some(oldest) = self.scope.retire(id, self.table.live(id).in_scope) {
-            self.table.forget(oldest);
+        let oldest = self.scope.retire(id, self.table.live(id).in_scope);
+        self.retired.extend(oldest);
+    }
+
+    /// Forgets what has fallen out, after everyone who had to be told has been.
+    pub(crate) fn forget_retired(&mut self) {
+        for id in self.retired.drain(..) {
+            self.table.forget(id);
         }
     }
 

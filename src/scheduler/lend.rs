@@ -4,6 +4,9 @@ use crate::table::{Id, Status};
 
 use super::{Actions, Core};
 
+/// How many names of what a task waited for are kept.
+const AWAITED: usize = 64;
+
 impl Core {
     /// A running task waits for another one: its slot is lent until the wait is over. True where it is.
     ///
@@ -28,7 +31,7 @@ impl Core {
         targets.push(target);
         let name = self.table.live(target).name.clone();
         let awaited = &mut self.table.live(waiter).ties_mut().awaited;
-        if !awaited.contains(&name) {
+        if awaited.len() < AWAITED && !awaited.contains(&name) {
             awaited.push(name);
         }
         // A slot may have become free to be filled.

@@ -10,6 +10,9 @@ use super::{Actions, Core, Note, Phase, Timer};
 impl Core {
     /// The demanded task that has waited longest starts. It is never refused, but it counts.
     pub(crate) fn start_demanded(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
+        if self.phase != Phase::Open {
+            return None;
+        }
         while let Some(id) = self.demanded.pop_front() {
             if self.table.get(id).is_some_and(|record| record.status == Status::Demanded) {
                 self.start(id, now, actions);
@@ -89,7 +92,7 @@ impl Core {
     }
 
     /// Where the monkey's victim is held; false where this task is not the victim or its delay is over.
-    fn begin_delay(&mut self, id: Id, now: Stamp) -> bool {
+    pub(super) fn begin_delay(&mut self, id: Id, now: Stamp) -> bool {
         let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) else {
             return false;
         };

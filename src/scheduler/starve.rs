@@ -3,14 +3,18 @@
 use crate::clock::Stamp;
 use crate::table::Status;
 
-use super::Core;
+use super::{Core, Phase};
 
 impl Core {
-    /// Idle tasks starve where normal ones hold every slot, or keep coming, and no idle one runs.
+    /// Idle tasks starve from the moment at which normal tasks keep them out until one of them starts: a slot that is
+    /// free between two normal tasks is no relief.
     pub(super) fn watch_for_starving(&mut self, now: Stamp) {
-        let kept_out = !self.normal.is_empty() || !self.has_a_slot();
-        let starving = kept_out && self.idle_running == 0 && self.gate.is_open() && !self.idle.is_empty();
-        self.starving = if starving { self.starving.or(Some(now)) } else { None };
+        if self.idle_running > 0 || self.idle.is_empty() || !self.gate.is_open() || self.phase != Phase::Open
+        {
+            self.starving = None;
+        } else if !self.normal.is_empty() || !self.has_a_slot() {
+            self.starving.get_or_insert(now);
+        }
     }
 
     /// The first idle task that has starved for `max_hold` is demanded by the governor itself, one at a time.
@@ -21,6 +25,10 @@ impl Core {
         self.starving = None;
         if let Some(id) = self.idle.first() {
             self.leave_line(id);
+            if self.begin_delay(id, now) {
+                // The monkey's victim: its turn has come, and with it its delay.
+                return;
+            }
             let record = self.table.live(id);
             record.held_too_long = true;
             record.status = Status::Demanded;

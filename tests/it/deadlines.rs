@@ -71,6 +71,7 @@ async fn those_past_their_deadlines_start_in_the_order_of_their_declaration() {
     let governor = fast(1);
     let log = Log::default();
     holds(&governor, ms(100));
+    breathe().await;
     governor.govern(logged(&log, "a").idle().no_later_than(ms(50)));
     governor.govern(logged(&log, "b").idle().no_later_than(ms(20)));
     governor.govern(logged(&log, "normal"));

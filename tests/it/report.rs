@@ -320,12 +320,12 @@ mod json {
         outcomes: 2 completed, 1 panicked, 1 timed out, 1 skipped
         gate: opened by quiet at 5.004 s; held last by: the quiet window alone
         profile: concurrency=3,delay=1ms,pulse=1ms
-            # task                        queue    waited      ran  polls  longest  outcome
-            0 senders                     normal   1.0 ms   120 ms      2    20 µs  completed
-            1 notifications               normal   2.0 ms     0 µs      1    20 µs  panicked: boom
-            2 search index                idle     4.88 s   2.00 s      2    20 µs  completed
-            3 suggestions                 idle     5.00 s   1.00 s      2    20 µs  timed out
-            4 survey                      normal        -        -      0        -  skipped (condition)
+            # task                       queue    waited      ran  polls  longest  outcome
+            0 senders                    normal   1.0 ms   120 ms      2    20 µs  completed
+            1 notifications              normal   2.0 ms     0 µs      1    20 µs  panicked: boom
+            2 search index               idle     4.88 s   2.00 s      2    20 µs  completed
+            3 suggestions                idle     5.00 s   1.00 s      2    20 µs  timed out
+            4 survey                     normal        -        -      0        -  skipped (condition)
         ");
     }
 

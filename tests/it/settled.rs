@@ -146,7 +146,7 @@ async fn a_predecessor_that_failed_skips_at_once_though_another_has_not_ended() 
     assert_eq!(alive(), 0);
 }
 
-/// I7, I10: one panic after the other, ten thousand times, and each has its successor.
+/// I7, I10: one panic after the other, two thousand times, and each has its successor.
 #[tokio::test(start_paused = true)]
 async fn a_chain_of_panics_runs_to_its_end_where_each_only_waits_for_the_last_one() {
     silence();

@@ -1,7 +1,7 @@
 //! Futures of the application's that tell the gate something, and the hand that opens it.
 
 use std::fmt;
-use std::future::{pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -98,10 +98,10 @@ async fn the_window_takes_over_from_a_future_that_fails_or_panics_and_the_report
     };
     let leaves_a_bomb = || {
         let bomb = Bomb;
-        let mut timer = Box::pin(sleep(secs(3)));
+        let mut timer = None;
         poll_fn(move |cx| {
             let _bomb = &bomb;
-            timer.as_mut().poll(cx)
+            timer.get_or_insert_with(|| Box::pin(sleep(secs(3)))).as_mut().poll(cx)
         })
     };
     let cases = [
