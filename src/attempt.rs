@@ -21,6 +21,12 @@ pub(crate) enum Failure {
     Panicked(Arc<str>),
     /// The condition asked at the start was false: the task has not run.
     Skipped,
+    /// It failed, and is to be tried again.
+    #[cfg(feature = "retry")]
+    Again {
+        after: std::time::Duration,
+        error: BoxError,
+    },
 }
 
 /// An attempt as the rest of the crate knows it: one box that holds the closure, then its future.

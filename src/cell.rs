@@ -6,6 +6,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::attempt::{BoxedAttempt, Failure};
 use crate::catch::{catch, catch_quietly};
@@ -15,6 +16,15 @@ use crate::outcome::{Outcome, SkipReason};
 use crate::shared::Shared;
 use crate::table::Id;
 use crate::waiters::Waiters;
+
+/// What a poll came to.
+pub(crate) enum Ended {
+    /// The task is over.
+    With(Outcome),
+    /// An attempt is; the next one comes after this time.
+    #[cfg_attr(not(feature = "retry"), expect(dead_code, reason = "made by the feature `retry`"))]
+    Again(Duration),
+}
 
 /// A task whose value type is not known: what lane, shutdown and guard work with.
 pub(crate) trait Governed: Send + Sync {
@@ -27,7 +37,7 @@ pub(crate) trait Governed: Send + Sync {
     /// declared. A child would keep that one open for the whole boot.
     fn begin_span(&self, governor: &str, name: &str);
     /// Polls the body. Its value is kept back until [`settle`](Governed::settle): by then the core knows.
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome>;
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Ended>;
     /// Drops what is left of the body and resolves the handle, unless that has been done.
     fn settle(&self, outcome: Outcome, name: Cow<'static, str>);
     /// Resolves the handle while the body goes on.
@@ -204,7 +214,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         }
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Ended> {
         let mut running = match self.swap(Body::Polled) {
             Body::Here(running) => running,
             other => {
@@ -227,6 +237,14 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             }
             Poll::Ready(Ok(value)) => (Outcome::Completed, Ok(value)),
             Poll::Ready(Err(Failure::Panicked(text))) => (Outcome::Panicked(text), Err(None)),
+            #[cfg(feature = "retry")]
+            Poll::Ready(Err(Failure::Again { after, error })) => {
+                tracing::debug!(target: "afterboot", %error, ?after, "an attempt failed; another one follows");
+                if let Some(given_up) = self.put_back(Body::Here(running)) {
+                    given_up.discard();
+                }
+                return Poll::Ready(Ended::Again(after));
+            }
             Poll::Ready(Err(Failure::Skipped)) => (Outcome::Skipped(SkipReason::Condition), Err(None)),
             Poll::Ready(Err(Failure::Failed(error))) => {
                 let text = catch(|| error.to_string())
@@ -238,7 +256,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         if let Some(late) = self.put_back(Body::Ended(ended)) {
             late.discard();
         }
-        Poll::Ready(outcome)
+        Poll::Ready(Ended::With(outcome))
     }
 
     fn settle(&self, outcome: Outcome, name: Cow<'static, str>) {

@@ -71,7 +71,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         if !self.is_finished()
             && let Some(shared) = self.cell.shared()
         {
-            shared.apply(|core, _, actions| core.demand(self.cell.id(), actions));
+            shared.apply(|core, now, actions| core.demand(self.cell.id(), now, actions));
         }
         let handle = self.clone();
         async move { handle.wait().await }

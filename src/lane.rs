@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::time::{Sleep, sleep_until};
 
 use crate::catch::{catch, catch_quietly};
-use crate::cell::Governed;
+use crate::cell::{Ended, Governed};
 use crate::clock::{Stamp, Stopwatch};
 use crate::context;
 use crate::outcome::{CancelReason, Outcome};
@@ -194,16 +194,21 @@ impl Lane {
             })
         };
         let took = began.elapsed();
-        let outcome = match polled {
+        let ended = match polled {
             Ok(Poll::Pending) => None,
-            Ok(Poll::Ready(outcome)) => Some(outcome),
-            Err(text) => Some(Outcome::Panicked(text)),
+            Ok(Poll::Ready(ended)) => Some(ended),
+            Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
         let (fate, name) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
             let name = state.name(id);
-            let fate = state.core.poll_ended(id, took, outcome, now, &mut self.actions);
+            let (core, actions) = (&mut state.core, &mut self.actions);
+            let fate = match ended {
+                None => core.poll_ended(id, took, None, now, actions),
+                Some(Ended::With(outcome)) => core.poll_ended(id, took, Some(outcome), now, actions),
+                Some(Ended::Again(after)) => core.attempt_failed(id, took, after, now, actions),
+            };
             let current = state.is_current_lane(self.number);
             if current {
                 state.core.advance(now, &mut self.actions);
@@ -212,8 +217,10 @@ impl Lane {
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
             self.measures = state.core.cost().measures_next();
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
-            if fate != Fate::Keep {
-                state.leave(id);
+            match fate {
+                Fate::Keep => {}
+                Fate::Rest => state.give_slot_back(id),
+                Fate::Resolve(_) | Fate::Release => drop(state.leave(id)),
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
@@ -223,7 +230,7 @@ impl Lane {
             tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, ?took, "one poll held the lane");
         }
         match fate {
-            Fate::Keep => {}
+            Fate::Keep | Fate::Rest => {}
             Fate::Resolve(outcome) => {
                 self.shared.settle(cell, Resolve { id, name, outcome, still_running: false });
             }

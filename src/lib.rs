@@ -77,6 +77,7 @@
 //! | Feature | Adds |
 //! | --- | --- |
 //! | `serde` | `Serialize` and `Deserialize` for the report, and `Report::to_json` |
+//! | `retry` | `Task::retryable`: tried again as a policy of `afterboot-retry` says; that crate is re-exported as `retry` |
 //! | `tower` | `Governor::in_flight_layer`: requests counted by a `tower` layer |
 //! | `tracing-layer` | `Governor::tracing_layer`: the application's spans name what froze it |
 
@@ -111,6 +112,8 @@ mod lane;
 mod watchdog;
 mod context;
 mod attempt;
+#[cfg(feature = "retry")]
+mod retryable;
 mod cell;
 mod builder;
 mod governor;
@@ -124,6 +127,9 @@ mod report;
 mod snapshot;
 mod event;
 
+/// The retry policies that [`Task::retryable`] takes.
+#[cfg(feature = "retry")]
+pub use afterboot_retry as retry;
 pub use builder::Builder;
 pub use context::yield_if_due;
 pub use error::{ConfigError, TaskError};

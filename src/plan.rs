@@ -60,6 +60,10 @@ pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
         Some("timeout: 0; allowed: more than 0")
     } else if task.no_later_than.is_some() && task.queue == Queue::Normal {
         Some("no_later_than: given for a normal task; allowed: for idle tasks")
+    } else if attempt_limit_is_wrong(task) {
+        Some(
+            "attempt_timeout: 0, or given for a task that is not retried; allowed: more than 0, for retryable tasks",
+        )
     } else {
         None
     };
@@ -86,4 +90,14 @@ pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
         declared_in: context::task_of(Arc::as_ptr(shared)),
         invalid: invalid.map(Into::into),
     }
+}
+
+#[cfg(feature = "retry")]
+fn attempt_limit_is_wrong<T>(task: &Task<T>) -> bool {
+    task.attempt_limit_is_wrong
+}
+
+#[cfg(not(feature = "retry"))]
+fn attempt_limit_is_wrong<T>(_: &Task<T>) -> bool {
+    false
 }

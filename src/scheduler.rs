@@ -4,6 +4,7 @@
 //! Each event is a method that takes `now` and writes what follows into [`Actions`]; the shell carries it out
 //! after it has let go of the lock. The files below hold one kind of event each.
 
+mod again;
 mod declare;
 mod demand;
 mod end;
@@ -71,6 +72,8 @@ pub(crate) enum Fate {
     Resolve(Outcome),
     /// The task is over and its handle was resolved before.
     Release,
+    /// An attempt is over; the task rests without a slot.
+    Rest,
 }
 
 /// When the lane has something to do.
@@ -101,6 +104,8 @@ enum Timer {
     Monkey,
     /// An idle task's own deadline for its start.
     NoLaterThan,
+    /// The end of the rest between two attempts.
+    Again,
 }
 
 /// The governed poll that is running now.
@@ -230,6 +235,7 @@ impl Core {
                 Timer::Timeout => self.timeout_passed(id, now, actions),
                 Timer::Monkey => self.delay_over(id),
                 Timer::NoLaterThan => self.no_later(id, now),
+                Timer::Again => self.rest_is_over(id, now),
             }
         }
         if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
@@ -287,7 +293,7 @@ impl Core {
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
         record.longest_poll = record.longest_poll.max(took);
-        if record.polls == 1 {
+        if std::mem::take(&mut record.fresh) {
             // Not sooner than was promised: a demand during the delay does not end it.
             self.next_start = self.next_start.max(Some(now.after(pulse)));
         }
@@ -295,6 +301,7 @@ impl Core {
             // Its condition, asked in its tick, was false: none of its own code has run.
             record.started = None;
             record.polls = 0;
+            record.attempts = 0;
             record.longest_poll = Duration::ZERO;
         }
         if self.records_segments {

@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub idle: usize,
     /// Tasks that wait for a predecessor.
     pub waiting: usize,
+    /// Tasks between two attempts.
+    pub resting: usize,
     /// Tasks that were demanded and start next.
     pub demanded: usize,
     /// The task that the monkey holds.
@@ -73,6 +75,7 @@ impl Snapshot {
             normal: 0,
             idle: 0,
             waiting: 0,
+            resting: 0,
             demanded: 0,
             delayed: None,
             running: Vec::new(),
@@ -86,6 +89,7 @@ impl Snapshot {
         for (_, record) in core.table().iter() {
             match record.status {
                 Status::Waiting => snapshot.waiting += 1,
+                Status::Resting => snapshot.resting += 1,
                 Status::Demanded => snapshot.demanded += 1,
                 Status::Delayed => snapshot.delayed = Some(record.name.to_string()),
                 Status::Running | Status::Overdue => running.push(record),
@@ -106,7 +110,7 @@ impl Snapshot {
 
     /// Whether every declared task has ended.
     pub fn is_over(&self) -> bool {
-        self.normal + self.idle + self.waiting + self.demanded + self.running.len() == 0
+        self.normal + self.idle + self.waiting + self.resting + self.demanded + self.running.len() == 0
             && self.delayed.is_none()
     }
 }

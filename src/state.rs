@@ -102,6 +102,14 @@ impl State {
         slot
     }
 
+    /// Frees the task's slot; it rests.
+    pub(crate) fn give_slot_back(&mut self, id: Id) {
+        let entry = self.entries.get_mut(id.place()).and_then(Option::as_mut);
+        if let Some(slot) = entry.and_then(|entry| entry.slot.take()) {
+            self.slots.give_back(slot);
+        }
+    }
+
     /// Forgets the task and frees its slot.
     pub(crate) fn leave(&mut self, id: Id) -> Option<Arc<dyn Governed>> {
         let entry = self.entries.get_mut(id.place())?.take_if(|entry| entry.cell.id() == id)?;

@@ -36,6 +36,8 @@ pub(crate) enum Status {
     Delayed,
     /// In the line of demanded tasks.
     Demanded,
+    /// Between two attempts: it has been running, and holds no slot.
+    Resting,
     /// Holds a slot.
     Running,
     /// Its handle is resolved, its code may still run: it goes on holding its slot.
@@ -116,6 +118,8 @@ pub(crate) struct Ties {
     pub(crate) deadline: Option<Stamp>,
     /// When the task goes to the head of the normal queue.
     pub(crate) no_later: Option<Stamp>,
+    /// When the rest between two attempts is over.
+    pub(crate) again: Option<Stamp>,
 }
 
 /// All that is known of one task.
@@ -133,6 +137,12 @@ pub(crate) struct Record {
     pub(crate) longest_poll: Duration,
     pub(crate) ties: Option<Box<Ties>>,
     pub(crate) polls: u32,
+    /// How often its code was begun.
+    pub(crate) attempts: u32,
+    /// It has started, or started again, and not been polled since.
+    pub(crate) fresh: bool,
+    /// It is not among those that `started()` waits for any more.
+    pub(crate) start_counted: bool,
     /// As declared.
     pub(crate) queue: Queue,
     /// The queue it waits in: a predecessor is drawn into the more urgent queue of its successors.

@@ -74,6 +74,11 @@ pub struct Task<T> {
     pub(crate) timeout: Option<Duration>,
     pub(crate) no_later_than: Option<Duration>,
     pub(crate) never_delay: bool,
+    /// There for a task that is retried.
+    #[cfg(feature = "retry")]
+    pub(crate) attempt_limit: Option<Arc<std::sync::OnceLock<Duration>>>,
+    #[cfg(feature = "retry")]
+    pub(crate) attempt_limit_is_wrong: bool,
     /// Each with whether its mere end will do.
     pub(crate) after: Vec<(Arc<dyn Governed>, bool)>,
     pub(crate) body: BoxedAttempt<T>,
@@ -132,6 +137,10 @@ impl<T: Send + Sync + 'static> Task<T> {
             timeout: None,
             no_later_than: None,
             never_delay: false,
+            #[cfg(feature = "retry")]
+            attempt_limit: None,
+            #[cfg(feature = "retry")]
+            attempt_limit_is_wrong: false,
             after: Vec::new(),
             body,
         }

@@ -140,7 +140,7 @@ fn task(record: &Record) -> TaskReport {
         slow: record.slow,
         polls: record.polls,
         longest_poll: record.longest_poll,
-        attempts: u32::from(record.started.is_some()),
+        attempts: record.attempts,
     }
 }
 

@@ -37,6 +37,9 @@ impl Core {
             longest_poll: Duration::ZERO,
             ties: None,
             polls: 0,
+            attempts: 0,
+            fresh: false,
+            start_counted: false,
             queue,
             line: queue,
             status: Status::Waiting,
@@ -177,7 +180,8 @@ impl Core {
             self.leave_line(id);
         }
         let record = self.table.live(id);
-        if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle {
+        let rests = record.status == Status::Resting;
+        if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle && !rests {
             self.idle_leaves(now);
         }
         self.table.live(id).head |= head;

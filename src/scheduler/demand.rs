@@ -1,6 +1,8 @@
 //! Somebody needs a task now.
 
+use crate::clock::Stamp;
 use crate::monkey::Delivery;
+use crate::queue::Queue;
 use crate::table::{Id, Status};
 
 use super::{Actions, Core, Phase, Timer};
@@ -8,14 +10,15 @@ use super::{Actions, Core, Phase, Timer};
 impl Core {
     /// Starts the task next, past gate, pulse, slots and monkey, after what it depends on. A task that has
     /// started or ended is left alone.
-    pub(crate) fn demand(&mut self, id: Id, actions: &mut Actions) {
+    pub(crate) fn demand(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         if self.phase != Phase::Open {
             return;
         }
         let mut wanted = vec![id];
         while let Some(id) = wanted.pop() {
             let Some(record) = self.table.get_mut(id) else { continue };
-            if record.status.has_started() || record.demanded {
+            // A task that is retried may be demanded in each of its rests.
+            if record.status.has_started() || (record.demanded && record.attempts == 0) {
                 continue;
             }
             record.demanded = true;
@@ -32,6 +35,14 @@ impl Core {
                 Status::Delayed => {
                     self.end_delay(id);
                     self.jump(id);
+                }
+                Status::Resting => {
+                    if self.wake_from_rest(id) {
+                        if self.table.live(id).line == Queue::Idle {
+                            self.idle_joins(now);
+                        }
+                        self.jump(id);
+                    }
                 }
                 Status::Demanded | Status::Running | Status::Overdue | Status::Ended => {}
             }
@@ -61,6 +72,7 @@ impl Core {
             Status::Queued => self.leave_line(id),
             Status::Delayed => self.timers.retain(|(_, of, _)| *of != id),
             // The line of demanded tasks passes over those that are not waiting in it any more.
+            Status::Resting => drop(self.wake_from_rest(id)),
             Status::Demanded | Status::Waiting | Status::Running | Status::Overdue | Status::Ended => {}
         }
     }

@@ -129,7 +129,7 @@ impl Core {
         record.finished = Some(now);
         if status == Status::Running {
             self.vacate(id);
-        } else if line == Queue::Idle {
+        } else if line == Queue::Idle && status != Status::Resting {
             self.idle_leaves(now);
         }
         self.ended(id);
@@ -150,7 +150,7 @@ impl Core {
         self.unended -= 1;
     }
 
-    fn vacate(&mut self, id: Id) {
+    pub(super) fn vacate(&mut self, id: Id) {
         self.running -= 1;
         if self.table.live(id).line == Queue::Idle {
             self.idle_running -= 1;
@@ -175,6 +175,10 @@ impl Core {
     pub(super) fn timeout_passed(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let record = self.table.live(id);
         if record.status != Status::Running {
+            // Between two attempts, or waiting for its turn to make the next one.
+            if record.attempts > 0 && record.outcome.is_none() {
+                self.end(id, Outcome::TimedOut { still_running: false }, now, actions);
+            }
             return;
         }
         if record.blocking || self.is_stuck(id) {
@@ -198,7 +202,7 @@ impl Core {
                 actions.poke.push(id);
                 actions.lane = true;
             }
-            Status::Waiting | Status::Queued | Status::Delayed | Status::Demanded => {
+            Status::Waiting | Status::Queued | Status::Delayed | Status::Demanded | Status::Resting => {
                 self.end(id, Outcome::Cancelled(CancelReason::Asked), now, actions);
             }
         }

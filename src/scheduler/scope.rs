@@ -58,8 +58,9 @@ impl Scope {
     }
 
     /// True where somebody who waits should look.
-    pub(super) fn started(&mut self, record: &Record) -> bool {
-        if record.in_scope && !record.aside {
+    pub(super) fn started(&mut self, record: &mut Record) -> bool {
+        let counted = std::mem::replace(&mut record.start_counted, true);
+        if record.in_scope && !record.aside && !counted {
             self.unstarted -= 1;
         }
         self.unstarted == 0
@@ -70,7 +71,7 @@ impl Scope {
         if !record.in_scope {
             return false;
         }
-        if !record.status.has_started() && !record.aside {
+        if !record.start_counted && !record.aside {
             self.unstarted -= 1;
         }
         if !record.awaits_the_end {
@@ -178,7 +179,7 @@ impl Core {
         let mut aside = vec![victim];
         while let Some(id) = aside.pop() {
             let Some(record) = self.table.get_mut(id) else { continue };
-            if record.aside || record.status.has_started() {
+            if record.aside || record.start_counted || record.outcome.is_some() {
                 continue;
             }
             record.aside = true;

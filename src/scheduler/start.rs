@@ -68,13 +68,16 @@ impl Core {
         let record = self.table.live(id);
         debug_assert!(!record.status.has_started(), "a task starts once");
         record.status = Status::Running;
-        record.started = Some(now);
+        let first = record.attempts == 0;
+        record.attempts = record.attempts.saturating_add(1);
+        record.fresh = true;
+        record.started.get_or_insert(now);
         let idle = record.line == Queue::Idle;
         if let Some(ties) = &mut record.ties {
             if let Some(at) = ties.no_later.take() {
                 self.timers.remove(&(at, id, Timer::NoLaterThan));
             }
-            if let Some(timeout) = ties.timeout {
+            if let Some(timeout) = ties.timeout.filter(|_| first) {
                 let deadline = now.after(timeout);
                 ties.deadline = Some(deadline);
                 self.timers.insert((deadline, id, Timer::Timeout));
@@ -87,7 +90,9 @@ impl Core {
             self.idle_leaves(now);
             self.idle_running += 1;
         }
-        self.note(Note::Started(id));
+        if first {
+            self.note(Note::Started(id));
+        }
         self.watch_for_starving(now);
     }
 

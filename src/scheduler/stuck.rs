@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Stamp;
 use crate::queue::Queue;
-use crate::table::{Id, Status};
+use crate::table::Id;
 
 use super::{Actions, Core, Note, Polling};
 
@@ -87,7 +87,6 @@ impl Core {
             self.starts.pop_front();
             if running {
                 let record = self.table.live(id);
-                debug_assert_eq!(record.status, Status::Running);
                 record.slow = true;
                 tracing::warn!(target: "afterboot", task = %record.name, "running for {} s and not ended", SLOW.as_secs());
                 self.note(Note::Slow(id));

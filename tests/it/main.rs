@@ -35,3 +35,5 @@ mod handles;
 mod names;
 mod observe;
 mod holds;
+#[cfg(feature = "retry")]
+mod retryable;

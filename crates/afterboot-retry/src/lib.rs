@@ -124,7 +124,7 @@ pub use throttle::{
 pub use {
     attempt::Attempt,
     gate::{GateState, Pass, RetryGate},
-    nesting::is_nested,
+    nesting::{is_nested, nested},
     poller::{Fetched, PollEnd, PollEvent, PollHandle, Poller},
     retry_error::{LastAttempt, RetryError},
     retry_loop::{RetryEvent, RetryLoop, SkipWait, retry},

@@ -39,3 +39,17 @@ pub(crate) fn outer() -> Option<Arc<Scope>> {
 pub(crate) async fn inside<F: Future>(scope: Arc<Scope>, attempt: F) -> F::Output {
     OUTERMOST.scope(scope, attempt).await
 }
+
+/// Runs one attempt of a retry that somebody else drives, so that the loops inside it try once. Gives, beside the
+/// output, the longest wait that a server asked one of them for: the outer retry should wait it.
+///
+/// [`RetryLoop`](crate::RetryLoop) does this by itself; this is for those who decide with a [`Retry`](crate::Retry) and
+/// wait in their own way.
+///
+/// # Cancel safety
+/// As safe as the attempt is.
+pub async fn nested<F: Future>(attempt: F) -> (F::Output, Option<Duration>) {
+    let scope = Arc::new(Scope::default());
+    let output = inside(Arc::clone(&scope), attempt).await;
+    (output, scope.take_asked())
+}
