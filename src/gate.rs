@@ -116,7 +116,7 @@ impl Gate {
     /// Whether the application is too busy for an idle start, why, and until when if that is known. Only what came
     /// after the opening counts: a gate that the timeout opened over a busy application is open.
     pub(crate) fn busy(&self, now: Stamp) -> Option<(HeldBy, Option<Stamp>)> {
-        let (_, opened, _) = self.opened.as_ref()?;
+        let (_, opened, _) = self.opened.as_ref().filter(|_| !self.rules.resume_quiet.is_zero())?;
         if let Some((_, held)) = self.window.over().filter(|(since, _)| since > opened) {
             return Some((HeldBy::InFlight { held: Arc::clone(held) }, None));
         }

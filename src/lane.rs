@@ -259,7 +259,9 @@ impl Lane {
         let mut woken = None;
         if start.is_none() {
             woken = std::iter::from_fn(|| shared.ready.pop())
-                .find_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)));
+                .filter_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)))
+                // Who is inside a stuck poll is polled once more when that poll has returned.
+                .find(|(id, _)| !state.core.is_stuck(*id));
         }
         if start.is_none() && woken.is_none() && !start_first {
             start = state.core.start_ordinary(false, now, &mut self.actions);

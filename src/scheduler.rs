@@ -287,6 +287,7 @@ impl Core {
         actions: &mut Actions,
     ) -> Fate {
         self.cost.polls += 1;
+        let was_stuck = self.is_stuck(id);
         let (began, worker) =
             self.poll_is_over(id).map_or((now, None), |polling| (polling.since, polling.worker));
         let pulse = self.profile.pulse;
@@ -313,7 +314,12 @@ impl Core {
             let whose = Whose::Governed(record.line);
             self.stalls.poll_ended(Poll { start: began, end: Some(now), name, whose, worker });
         }
-        self.after_poll(id, outcome, now, actions)
+        let fate = self.after_poll(id, outcome, now, actions);
+        if was_stuck && fate == Fate::Keep {
+            // The lane did not poll it meanwhile: what woke it has not been answered.
+            actions.poke.push(id);
+        }
+        fate
     }
 
     /// Whether a task has not ended.

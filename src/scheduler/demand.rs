@@ -5,15 +5,12 @@ use crate::monkey::Delivery;
 use crate::queue::Queue;
 use crate::table::{Id, Status};
 
-use super::{Actions, Core, Phase, Timer};
+use super::{Actions, Core, Timer};
 
 impl Core {
     /// Starts the task next, past gate, pulse, slots and monkey, after what it depends on. A task that has
     /// started or ended is left alone.
     pub(crate) fn demand(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
-        if self.phase != Phase::Open {
-            return;
-        }
         let mut wanted = vec![id];
         while let Some(id) = wanted.pop() {
             let Some(record) = self.table.get_mut(id) else { continue };

@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// The handle gets its outcome now; the code may still run and holds its slot until it returns.
-    fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
+    pub(super) fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
         let record = self.table.live(id);
         record.status = Status::Overdue;
         let name = record.name.clone();
@@ -256,9 +256,9 @@ impl Core {
         }
     }
 
-    /// How many tasks hold a slot and have an unresolved handle.
+    /// How many tasks have started and have an unresolved handle, whether they hold a slot or are stuck.
     pub(crate) fn running_unresolved(&self) -> usize {
-        self.running - self.overdue
+        self.running + self.stuck.len() - self.overdue
     }
 
     fn victim_ended(&mut self, id: Id) {

@@ -64,9 +64,10 @@ impl Core {
         });
     }
 
-    /// How many running tasks lend their slot.
+    /// How many running tasks lend their slot: one that is stuck has none to lend.
     pub(super) fn lending(&self) -> usize {
-        self.waits.len()
+        let stuck = self.stuck.iter().filter(|polling| self.waits.contains_key(&polling.id));
+        self.waits.len() - stuck.count()
     }
 
     /// From `from` over what each task waits for, or comes after, to `to`; both ends are in the path.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::clock::Stamp;
-use crate::monkey::{Candidate, Mischief};
-use crate::table::{Id, Record};
+use crate::monkey::{Candidate, Delivery, Mischief};
+use crate::table::{Id, Record, Status};
 
 use super::Core;
 
@@ -161,13 +161,13 @@ impl Core {
                     name: &record.name,
                     started: record.started.is_some(),
                     ended: record.outcome.is_some(),
-                    demanded: record.demanded,
+                    demanded: record.demanded || record.status == Status::Demanded,
                     excluded: record.never_delay,
                 })
                 .collect();
             candidates.sort_by_key(|candidate| candidate.number);
             mischief.pick(&candidates);
-            if let Some(victim) = mischief.victim {
+            if let Some(victim) = mischief.victim.filter(|_| mischief.delivery == Delivery::Pending) {
                 self.set_aside(victim);
             }
             self.mischief = Some(mischief);

@@ -14,7 +14,9 @@ impl Core {
             return None;
         }
         while let Some(id) = self.demanded.pop_front() {
-            if self.table.get(id).is_some_and(|record| record.status == Status::Demanded) {
+            let stands = self.table.get(id).is_some_and(|record| record.status == Status::Demanded);
+            // After a shutdown they are passed over; its pieces cancel them.
+            if stands && self.phase == Phase::Open {
                 self.start(id, now, actions);
                 return Some(id);
             }
@@ -101,11 +103,16 @@ impl Core {
         let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) else {
             return false;
         };
-        mischief.delivery = Delivery::Delaying;
-        self.timers.insert((now.after(mischief.monkey.delay), id, Timer::Monkey));
-        self.table.live(id).status = Status::Delayed;
+        let delay = mischief.monkey.delay;
+        // A delay of nothing is over at once: no timer may lie in the past when the lane goes to sleep.
+        let waits = !delay.is_zero();
+        mischief.delivery = if waits { Delivery::Delaying } else { Delivery::Delivered };
+        if waits {
+            self.timers.insert((now.after(delay), id, Timer::Monkey));
+            self.table.live(id).status = Status::Delayed;
+        }
         self.note(Note::Delayed(id));
-        true
+        waits
     }
 
     pub(super) fn delay_over(&mut self, id: Id) {

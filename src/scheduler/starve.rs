@@ -23,16 +23,17 @@ impl Core {
             return;
         }
         self.starving = None;
-        if let Some(id) = self.idle.first() {
+        while let Some(id) = self.idle.first() {
             self.leave_line(id);
+            // The monkey's victim: its turn has come, and with it its delay.
             if self.begin_delay(id, now) {
-                // The monkey's victim: its turn has come, and with it its delay.
-                return;
+                continue;
             }
             let record = self.table.live(id);
             record.held_too_long = true;
             record.status = Status::Demanded;
             self.demanded.push_back(id);
+            return;
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::clock::Stamp;
+use crate::outcome::Outcome;
 use crate::queue::Queue;
-use crate::table::Id;
+use crate::table::{Id, Status};
 
 use super::{Actions, Core, Note, Polling};
 
@@ -29,12 +30,14 @@ impl Core {
         }
         if record.polls == 0 {
             // Its first poll does not end in time to begin the pulse.
-            self.next_start = Some(now.after(pulse));
+            self.next_start = self.next_start.max(Some(now.after(pulse)));
         }
-        self.waits.remove(&polling.id);
         self.note(Note::Stuck(polling.id));
-        let deadline = self.table.live(polling.id).ties.as_ref().and_then(|ties| ties.deadline);
-        if deadline.is_some_and(|deadline| now >= deadline) {
+        let record = self.table.live(polling.id);
+        let deadline = record.ties.as_ref().and_then(|ties| ties.deadline);
+        if record.cancel_asked && record.status == Status::Running {
+            self.leave_running(polling.id, Outcome::Abandoned, now, actions);
+        } else if deadline.is_some_and(|deadline| now >= deadline) {
             self.timeout_passed(polling.id, now, actions);
         }
         actions.lane = true;
@@ -72,7 +75,7 @@ impl Core {
         self.polling.iter().chain(&self.stuck).any(|polling| polling.id == id)
     }
 
-    pub(super) fn is_stuck(&self, id: Id) -> bool {
+    pub(crate) fn is_stuck(&self, id: Id) -> bool {
         self.stuck.iter().any(|polling| polling.id == id)
     }
 

@@ -13,6 +13,7 @@ mod pulse;
 mod laws;
 mod blocking;
 mod program;
+mod woken_stuck;
 mod wakers;
 mod quiet;
 mod local;

@@ -1,42 +1,74 @@
-//! The core as the lane drives it, beside a plain account of what must be true. Every step checks every law.
+//! The core as the shell drives it, beside a plain account of what must be true. Every step checks every law.
 
 mod account;
+mod declare;
+mod drain;
+mod ends;
+mod gate;
 mod lane;
+mod told;
+mod waits;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Declaration, Event, Settings, Verdict};
+use super::{Event, STUCK_AFTER, Settings};
 use crate::clock::Stamp;
-use crate::outcome::{CancelReason, Outcome, SkipReason};
+use crate::outcome::{CancelReason, Outcome};
 use crate::queue::Queue;
 use crate::scheduler::{Actions, Core};
-use crate::table::{Id, Spec};
+use crate::table::Id;
 
 /// What is known of a task without asking the core.
 #[derive(Debug)]
 pub(super) struct Known {
-    id: Id,
-    queue: Queue,
-    after: Vec<usize>,
+    pub(super) id: Id,
+    /// Where it waits: a predecessor is drawn into the queue of its successors.
+    pub(super) line: Queue,
+    pub(super) head: bool,
+    /// Predecessors, each once, and whether it is enough that they end.
+    after: Vec<(usize, bool)>,
     blocking: bool,
+    never_delay: bool,
     timeout: Option<Duration>,
     deadline: Option<Stamp>,
+    no_later: Option<Stamp>,
     pub(super) started: Option<Stamp>,
-    slot: bool,
+    /// It was started, whether or not its condition then let it.
+    begun: bool,
+    /// Its code may still run: it holds a slot, unless it is stuck.
+    live: bool,
+    pub(super) stuck: bool,
     pub(super) outcome: Option<Outcome>,
     demanded: bool,
+    /// Demanded by the core itself.
+    pub(super) fed: bool,
+    /// In which step it came to stand among the demanded.
+    jumped: Option<u64>,
     cancel_asked: bool,
     polls: u32,
     in_scope: bool,
     aside: bool,
     awaits_the_end: bool,
+    /// Whom it waits for, once for each wait.
+    waits_for: Vec<usize>,
+    /// A wait that is over for the core and whose future is still there.
+    stale_wait: Option<usize>,
+    delayed: Option<Stamp>,
+    slow: bool,
+    /// How many late tasks had left before it did.
+    retired: Option<u64>,
+    told_start: bool,
+    told_end: bool,
 }
 
 impl Known {
     fn waits(&self) -> bool {
         self.started.is_none() && self.outcome.is_none()
+    }
+
+    fn runs_unresolved(&self) -> bool {
+        self.live && self.outcome.is_none()
     }
 }
 
@@ -46,30 +78,36 @@ pub(super) struct World {
     settings: Settings,
     pub(super) now: Stamp,
     pub(super) tasks: Vec<Known>,
+    /// Whom the lane polls, and since when.
     pub(super) polling: Option<usize>,
     poll_began: Stamp,
+    /// Polls that were given up.
+    stuck: Vec<usize>,
     woken: VecDeque<usize>,
+    steps: u64,
+    /// What happens in this step, and who is cancelled by it.
+    cause: Event,
+    asked_to_end: Option<usize>,
     /// There is a lane.
     lane: bool,
     /// The lane was told to look since it went to sleep.
     awake: bool,
+    /// The lane has seen something to do and lets a tick pass.
+    ticking: bool,
     alarm: Option<Stamp>,
     first_declared: Option<Stamp>,
     last_first_poll: Option<Stamp>,
-    first_idle: Option<Stamp>,
-    /// Since when the probe looks, and since when an idle task has been waiting without a break.
-    probe: Option<Stamp>,
-    idle_since: Option<Stamp>,
-    ready: Option<Stamp>,
-    over: bool,
-    disturbed: Option<Stamp>,
-    /// A stall that an idle task may have made.
-    perhaps_disturbed: Option<Stamp>,
-    idle_polls: Vec<(Stamp, Stamp)>,
-    was_open: bool,
+    starving: Option<Stamp>,
+    quiet: gate::Facts,
     sealed: bool,
-    closed: bool,
-    cancel_from: Option<usize>,
+    closed: Option<CancelReason>,
+    /// Up to which place the shutdown has cancelled what waits, while there is more.
+    cancelled_to: Option<usize>,
+    floods: usize,
+    /// Late tasks that were declared, and that have left.
+    late: u64,
+    late_left: u64,
+    told: told::Told,
     announced: bool,
     come: [bool; 2],
 }
@@ -77,84 +115,80 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(settings: &Settings) -> World {
         let now = Stamp::from_duration(Duration::ZERO);
+        let mut core = Core::new(settings.profile.clone(), settings.gate.clone(), settings.seed);
+        core.listen(true);
         World {
-            core: Core::new(settings.profile.clone(), settings.gate.clone(), settings.seed),
+            core,
             settings: settings.clone(),
             now,
             tasks: Vec::new(),
             polling: None,
             poll_began: now,
+            stuck: Vec::new(),
             woken: VecDeque::new(),
+            steps: 0,
+            cause: Event::Look,
+            asked_to_end: None,
             lane: false,
             awake: false,
+            ticking: false,
             alarm: None,
             first_declared: None,
             last_first_poll: None,
-            first_idle: None,
-            probe: None,
-            idle_since: None,
-            ready: None,
-            over: false,
-            disturbed: None,
-            perhaps_disturbed: None,
-            idle_polls: Vec::new(),
-            was_open: false,
+            starving: None,
+            quiet: gate::Facts::default(),
             sealed: false,
-            closed: false,
-            cancel_from: None,
+            closed: None,
+            cancelled_to: None,
+            floods: 0,
+            late: 0,
+            late_left: 0,
+            told: told::Told::default(),
             announced: false,
             come: [true; 2],
         }
     }
 
     pub(super) fn step(&mut self, event: &Event) {
-        let mut actions = Actions::default();
+        self.steps += 1;
+        self.cause = event.clone();
         self.announced = false;
+        self.asked_to_end = None;
+        let mut actions = Actions::default();
         match event {
             Event::Declare(declaration) => self.declare(declaration, &mut actions),
-            Event::Turn { start_first } => self.turn(*start_first),
-            Event::PollEnds(verdict) => self.poll_ends(*verdict, &mut actions),
+            Event::Flood => self.flood(),
+            Event::Look => self.look(),
+            Event::Pick { start_first } => self.pick(*start_first, &mut actions),
+            Event::Turn { start_first } => {
+                self.look();
+                self.pick(*start_first, &mut actions);
+            }
+            Event::PollEnds(verdict) => self.poll_ends(*verdict),
+            Event::GiveUpStuck => self.give_up_stuck(STUCK_AFTER),
+            Event::StuckReturns(n, verdict) => self.stuck_returns(*n, *verdict),
             Event::Wake(n) => {
-                if let Some(i) = self.which(*n).filter(|&i| self.tasks[i].slot) {
+                if let Some(i) = self.which(*n).filter(|&i| self.tasks[i].live) {
                     self.woken.push_back(i);
                     self.awake = true;
                 }
             }
             Event::Demand(n) => {
                 if let Some(i) = self.which(*n) {
-                    self.core.demand(self.tasks[i].id, &mut actions);
+                    self.core.demand(self.tasks[i].id, self.now, &mut actions);
                     self.demanded(i);
                 }
             }
             Event::Cancel(n) => {
-                if let Some(i) = self.which(*n) {
-                    self.core.cancel(self.tasks[i].id, self.now, &mut actions);
+                self.asked_to_end = self.which(*n);
+                if let Some(i) = self.asked_to_end {
                     let task = &mut self.tasks[i];
-                    task.cancel_asked |= task.slot && !task.blocking && task.outcome.is_none();
+                    task.cancel_asked |= task.runs_unresolved() && !task.blocking && !task.stuck;
+                    self.core.cancel(task.id, self.now, &mut actions);
                 }
             }
-            Event::Ready => {
-                self.core.ready(self.now);
-                self.ready.get_or_insert(self.now);
-            }
-            Event::OpenGate => self.core.open_gate(self.now, &mut actions),
-            Event::InFlight { over } => self.in_flight(*over),
-            Event::Stall(_) if self.probe.is_none() => {}
-            Event::Stall(millis) => self.stall(Duration::from_millis(*millis)),
-            Event::Beat if self.probe.is_some() => {
-                let goes_on = self.core.beat(self.now, &mut actions);
-                let unsure =
-                    self.perhaps_disturbed.is_some_and(|at| at.after(self.settings.gate.quiet) > self.now);
-                let quiet = self.quiet_since(self.probe.max(self.idle_since));
-                assert!(
-                    self.gate_is_open() || !self.idle_waits() || unsure || !quiet,
-                    "a whole window, and shut"
-                );
-                assert_eq!(goes_on, self.idle_waits() && !self.gate_is_open(), "whether the probe goes on");
-                self.gate_opens_rightly(event);
-                self.probe = self.probe.filter(|_| goes_on);
-            }
-            Event::Beat => {}
+            Event::WaitBegins { stuck, target } => self.wait_begins(*stuck, *target, &mut actions),
+            Event::WaitEnds(n) => self.wait_ends(*n),
             Event::Wait(millis) => {
                 self.now = self.now.after(Duration::from_millis(*millis));
                 self.awake |= self.alarm.is_some_and(|at| at <= self.now);
@@ -167,176 +201,66 @@ impl World {
                     task.awaits_the_end |= task.in_scope && task.outcome.is_none();
                 }
             }
-            Event::Close => {
-                self.core.close_for(CancelReason::Shutdown);
-                self.seal();
-                self.closed = true;
-                self.cancel_from = Some(0);
-            }
-            Event::CancelQueued { most } => {
-                if let Some(from) = self.cancel_from {
-                    self.cancel_from = self.core.cancel_queued(from, *most, self.now, &mut actions);
+            Event::AwaitEndNoMore(n) => {
+                if let Some(i) = self.which(*n) {
+                    let task = &mut self.tasks[i];
+                    self.core.awaits_the_end_no_more(task.id);
+                    task.awaits_the_end &= task.outcome.is_some();
                 }
             }
+            Event::Close { lost } => {
+                let why = if *lost { CancelReason::RuntimeGone } else { CancelReason::Shutdown };
+                self.core.close_for(why, &mut actions);
+                self.seal();
+                if self.closed.is_none() {
+                    (self.closed, self.cancelled_to) = (Some(why), Some(0));
+                }
+            }
+            Event::CancelPiece => {
+                let more = self.core.cancel_piece(self.now, &mut actions);
+                self.a_piece_is_cancelled();
+                assert_eq!(more, self.cancelled_to.is_some(), "whether there is more to cancel");
+            }
             Event::EndRunning => {
-                if self.closed && self.cancel_from.is_none() {
+                if self.cancelled_to.is_none() {
                     self.core.end_running(self.now, &mut actions);
                 }
             }
+            told => self.hear(told, &mut actions),
         }
         self.take(actions);
-        self.check(event);
+        self.check();
     }
 
+    /// Which task a number in an event means.
     pub(super) fn which(&self, n: usize) -> Option<usize> {
-        (!self.tasks.is_empty()).then(|| n % self.tasks.len())
+        let unended: Vec<usize> =
+            (0..self.tasks.len()).filter(|&i| self.tasks[i].outcome.is_none()).collect();
+        match unended.len() {
+            0 => n.checked_rem(self.tasks.len()),
+            _ if n < 16 => Some(n % self.tasks.len()),
+            some => Some(unended[n % some]),
+        }
     }
 
-    fn declare(&mut self, declaration: &Declaration, actions: &mut Actions) {
-        let Declaration { queue, condition, after, timeout, blocking, inside, invalid } = declaration;
-        let mut after: Vec<usize> = after.iter().filter_map(|&n| self.which(n)).collect();
-        let declared_in = self.polling.filter(|_| *inside);
-        let spec = Spec {
-            name: format!("task {}", self.tasks.len()).into(),
-            queue: *queue,
-            condition: *condition,
-            blocking: *blocking,
-            timeout: timeout.map(Duration::from_millis),
-            after: after.iter().map(|&p| (self.tasks[p].id, self.tasks[p].outcome.clone())).collect(),
-            declared_in: declared_in.map(|i| self.tasks[i].id),
-            invalid: invalid.then(|| "wrong".into()),
-        };
-        let broken = after
-            .iter()
-            .copied()
-            .find(|&p| self.tasks[p].outcome.as_ref().is_some_and(|outcome| !outcome.is_completed()));
-        let expected = match broken {
-            _ if *invalid => Some(Outcome::Invalid("wrong".into())),
-            _ if self.closed => Some(Outcome::Cancelled(CancelReason::Shutdown)),
-            _ if !condition => Some(Outcome::Skipped(SkipReason::Condition)),
-            Some(p) => Some(Outcome::Skipped(SkipReason::Predecessor(format!("task {p}").into()))),
-            None => None,
-        };
-        if !self.idle_waits() {
-            self.idle_since = None;
-        }
-        let id = self.core.declare(spec, self.now, actions);
-        after.dedup();
-        let aside = after.iter().any(|&p| self.tasks[p].aside);
-        let in_scope = !self.sealed || declared_in.is_some_and(|i| self.tasks[i].in_scope);
-        self.tasks.push(Known {
-            id,
-            queue: *queue,
-            after,
-            blocking: *blocking,
-            timeout: timeout.map(Duration::from_millis),
-            deadline: None,
-            started: None,
-            slot: false,
-            outcome: None,
-            demanded: false,
-            cancel_asked: false,
-            polls: 0,
-            in_scope,
-            aside,
-            awaits_the_end: false,
-        });
-        self.first_declared.get_or_insert(self.now);
-        if *queue == Queue::Idle && expected.is_none() {
-            self.first_idle.get_or_insert(self.now);
-            self.idle_since.get_or_insert(self.now);
-        }
-        self.take(std::mem::take(actions));
-        assert_eq!(self.tasks.last().unwrap().outcome, expected, "the verdict on a declaration");
+    fn place(&self, id: Id) -> usize {
+        self.tasks.iter().position(|task| task.id == id).expect("the core names tasks that were declared")
+    }
+
+    pub(super) fn name(i: usize) -> String {
+        format!("task {i}")
+    }
+
+    fn inside_a_poll(&self, i: usize) -> bool {
+        self.polling == Some(i) || self.tasks[i].stuck
     }
 
     fn demanded(&mut self, i: usize) {
         if self.tasks[i].waits() && !self.tasks[i].demanded {
             self.tasks[i].demanded = true;
-            for p in self.tasks[i].after.clone() {
+            for (p, _) in self.tasks[i].after.clone() {
                 self.demanded(p);
             }
         }
-    }
-
-    fn in_flight(&mut self, over: bool) {
-        if over != self.over {
-            self.core.in_flight(over.then(|| "3 (GET /)".into()), self.now);
-            self.over = over;
-            if !over {
-                self.disturbed = Some(self.now);
-            }
-        }
-    }
-
-    fn stall(&mut self, length: Duration) {
-        let start = Stamp::from_duration(self.now.as_duration().saturating_sub(length));
-        self.core.saw_stall(start, self.now, None);
-        let polled =
-            self.polling.filter(|&i| self.tasks[i].queue == Queue::Idle).map(|_| (self.poll_began, self.now));
-        if self.idle_polls.iter().chain(&polled).any(|(began, ended)| *began <= self.now && *ended >= start) {
-            self.perhaps_disturbed = Some(self.now);
-        } else {
-            self.disturbed = Some(self.now);
-        }
-    }
-
-    fn seal(&mut self) {
-        self.core.seal(self.now);
-        if !std::mem::replace(&mut self.sealed, true)
-            && let Some(victim) = self.core.mischief().and_then(|mischief| mischief.victim)
-        {
-            for i in 0..self.tasks.len() {
-                let after_it = self.tasks[i].after.iter().any(|&p| self.tasks[p].aside);
-                self.tasks[i].aside = self.tasks[i].waits() && (self.tasks[i].id == victim || after_it);
-            }
-        }
-    }
-
-    /// Runs everything to its end; whoever waits for a wake-up of its own is woken.
-    pub(super) fn drain(&mut self) {
-        self.cancel_the_queued();
-        self.step(&Event::PollEnds(Verdict::Completed));
-        while self.core.has_work() {
-            self.step(&Event::Turn { start_first: true });
-            if self.polling.is_some() {
-                self.step(&Event::PollEnds(Verdict::Completed));
-            } else if let Some(i) = (0..self.tasks.len()).find(|&i| self.tasks[i].slot) {
-                self.step(&Event::Wake(i));
-            } else if !self.awake {
-                let alarm = self.alarm.expect("tasks are left, nothing runs and the lane sleeps for ever");
-                let rest = alarm.since(self.now).max(Duration::from_millis(1));
-                self.step(&Event::Wait(u64::try_from(rest.as_millis()).unwrap()));
-            }
-        }
-        self.step(&Event::Turn { start_first: true });
-    }
-
-    /// A whole shutdown; polls in progress end after it.
-    pub(super) fn shut_down(&mut self) {
-        self.step(&Event::Close);
-        self.cancel_the_queued();
-        self.step(&Event::EndRunning);
-        assert!(self.tasks.iter().all(|task| task.outcome.is_some()), "a handle is left");
-        self.step(&Event::PollEnds(Verdict::Pending));
-        for i in 0..self.tasks.len() {
-            while self.tasks[i].slot {
-                self.step(&Event::Wake(i));
-                self.step(&Event::Turn { start_first: true });
-                self.step(&Event::PollEnds(Verdict::Completed));
-            }
-        }
-        self.step(&Event::Turn { start_first: true });
-        assert!(!self.core.has_work());
-    }
-
-    fn cancel_the_queued(&mut self) {
-        while self.cancel_from.is_some() {
-            self.step(&Event::CancelQueued { most: 2 });
-        }
-    }
-
-    pub(super) fn name(&self, i: usize) -> Arc<str> {
-        self.core.table().get(self.tasks[i].id).unwrap().name.as_ref().into()
     }
 }

@@ -41,7 +41,9 @@ impl World {
         };
         let no_later = spec.no_later_than.map(|limit| self.now.after(limit));
         let timeout = spec.timeout;
-        self.idle_joins(queue == Queue::Idle && expected.is_none());
+        if queue == Queue::Idle {
+            self.idle_joins(expected.is_none());
+        }
         let id = self.core.declare(spec, self.now, actions);
         let aside = after.iter().any(|&(p, _)| self.tasks[p].aside && !self.forgotten(p));
         let in_scope = !self.sealed || declared_in.is_some_and(|i| self.tasks[i].in_scope);
@@ -162,7 +164,7 @@ impl World {
             let task = &self.tasks[i];
             task.waits() && !task.demanded && !task.fed && !task.never_delay
         };
-        let victim = mischief.victim.map(|id| self.place(id));
+        let victim = mischief.victim.and_then(|id| self.tasks.iter().position(|task| task.id == id));
         let strikes = mischief.delivery == Delivery::Pending;
         assert!(!strikes || victim.is_some_and(free), "the monkey's victim is {victim:?}");
         match mischief.monkey.choice {

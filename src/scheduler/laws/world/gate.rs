@@ -1,5 +1,6 @@
 //! What is heard of the application, and when the gate may open because of it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::World;
@@ -14,6 +15,7 @@ use crate::scheduler::laws::Event;
 pub(super) struct Facts {
     /// Since when an idle task has been waiting without a break.
     idle_since: Option<Stamp>,
+    idle_declared: bool,
     /// Somebody looks whether it is quiet.
     pub(super) probe: bool,
     ready: Option<Stamp>,
@@ -24,7 +26,7 @@ pub(super) struct Facts {
     disturbed: Option<Stamp>,
     /// A stall that an idle task may have made.
     perhaps_disturbed: Option<Stamp>,
-    pub(super) idle_polls: Vec<(Stamp, Stamp)>,
+    pub(super) idle_polls_ended: Option<Stamp>,
     was_open: bool,
 }
 
@@ -38,22 +40,16 @@ impl World {
                 self.quiet.ready.get_or_insert(self.now);
             }
             Event::OpenGate => self.core.open_gate(self.now, actions),
-            Event::Interactive { failed } => {
-                if self.settings.gate.interactive && !std::mem::replace(&mut self.quiet.interactive_told, true)
-                {
-                    self.core.interactive(failed.then(|| "it panicked".into()), self.now, actions);
-                    self.quiet.fallback = Some(self.now).filter(|_| *failed);
-                }
-            }
+            Event::Interactive { failed } => self.interactive(*failed, actions),
             Event::RequestEnters(n) => {
-                self.core.request_enters(&REQUESTS[*n].into());
+                self.core.request_enters(Cow::Borrowed(REQUESTS[*n]), self.now);
                 self.quiet.requests.push(*n);
             }
             Event::RequestLeaves(n) => {
                 if let Some(place) = self.quiet.requests.iter().position(|held| held == n) {
                     let was_over = self.too_many();
                     self.quiet.requests.swap_remove(place);
-                    self.core.request_leaves(REQUESTS[*n], self.now);
+                    self.core.request_leaves(REQUESTS[*n], self.now, actions);
                     if was_over && !self.too_many() {
                         self.quiet.disturbed = Some(self.now);
                     }
@@ -71,15 +67,27 @@ impl World {
         }
     }
 
+    fn interactive(&mut self, failed: bool, actions: &mut Actions) {
+        // There is one such future, and it ends once.
+        if !self.settings.gate.interactive || self.quiet.interactive_told {
+            return;
+        }
+        self.quiet.interactive_told = true;
+        self.core.interactive(failed.then(|| "it panicked".into()), self.now, actions);
+        self.quiet.fallback = Some(self.now).filter(|_| failed);
+    }
+
     fn beat(&mut self, actions: &mut Actions) {
-        let goes_on = self.core.beat(self.now, actions);
+        self.core.beat(self.now, actions);
+        let goes_on = self.core.wants_probe();
         let unsure =
             self.quiet.perhaps_disturbed.is_some_and(|at| at.after(self.settings.gate.quiet) > self.now);
         assert!(
             self.gate_is_open() || !self.idle_waits() || unsure || !self.was_quiet(),
             "a whole window, and shut"
         );
-        assert_eq!(goes_on, self.idle_waits() && !self.gate_is_open(), "whether the probe goes on");
+        let needed = self.idle_waits() && self.closed.is_none();
+        assert_eq!(goes_on, needed, "whether the probe goes on");
         self.gate_opens_rightly();
         self.quiet.probe = goes_on;
     }
@@ -87,9 +95,10 @@ impl World {
     fn stall(&mut self, length: Duration) {
         let start = Stamp::from_duration(self.now.as_duration().saturating_sub(length));
         self.core.saw_stall(start, self.now, None);
-        let idle = |&&i: &&usize| self.tasks[i].line == Queue::Idle;
-        let in_progress = self.polling.iter().chain(&self.stuck).find(idle).is_some();
-        if in_progress || self.quiet.idle_polls.iter().any(|(_, ended)| *ended >= start) {
+        let mut in_progress = self.polling.iter().chain(&self.stuck);
+        if in_progress.any(|&i| self.tasks[i].line == Queue::Idle)
+            || self.quiet.idle_polls_ended.is_some_and(|ended| ended >= start)
+        {
             self.quiet.perhaps_disturbed = Some(self.now);
         } else {
             self.quiet.disturbed = Some(self.now);
@@ -108,9 +117,10 @@ impl World {
         self.tasks.iter().any(|task| task.line == Queue::Idle && task.waits())
     }
 
-    /// An idle task is declared, if `joins`.
-    pub(super) fn idle_joins(&mut self, joins: bool) {
-        if joins {
+    /// An idle task is declared; it may be over at once.
+    pub(super) fn idle_joins(&mut self, waits: bool) {
+        self.quiet.idle_declared = true;
+        if waits {
             self.quiet.idle_since.get_or_insert(self.now);
         }
     }
@@ -165,16 +175,32 @@ impl World {
     pub(super) fn check_gate(&mut self) {
         self.gate_opens_rightly();
         assert!(
-            self.quiet.probe || self.gate_is_open() || !self.idle_waits(),
+            self.quiet.probe || self.gate_is_open() || !self.idle_waits() || self.closed.is_some(),
             "nobody looks whether it is quiet"
         );
         assert_eq!(self.core.in_flight(), self.quiet.requests.len());
         if !self.idle_waits() {
             self.quiet.idle_since = None;
         }
-        if let GateState::Shut { why, .. } = self.core.gate().state(self.now) {
-            let no_idle = why == HeldBy::NoIdleTask;
-            assert_eq!(no_idle, !self.idle_waits() && self.quiet_could_count(), "shut: {why:?}");
-        }
+        self.a_shut_gate_says_what_holds_it();
+    }
+
+    fn a_shut_gate_says_what_holds_it(&self) {
+        let GateState::Shut { why, .. } = self.core.gate().state(self.now) else { return };
+        let rules = &self.settings.gate;
+        let said = if !self.idle_waits() {
+            // Or what held it while one waited.
+            why == HeldBy::NoIdleTask || self.quiet.idle_declared
+        } else if rules.interactive && self.quiet.fallback.is_none() {
+            why == HeldBy::NotInteractive
+        } else if rules.await_ready && self.quiet.ready.is_none() {
+            why == HeldBy::NotReady
+        } else if self.too_many() {
+            let held = format!("{} in flight: ", self.quiet.requests.len());
+            matches!(&why, HeldBy::InFlight { held: said } if said.starts_with(&held))
+        } else {
+            matches!(why, HeldBy::Window | HeldBy::LongTask { .. } | HeldBy::InFlight { .. })
+        };
+        assert!(said, "what holds the gate is not {why:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the lane does, event by event, and what each of its steps must hold.
+//! What the lane and the watchdog do, event by event, and what each of their steps must hold.
 
 use std::time::Duration;
 
@@ -7,21 +7,17 @@ use crate::outcome::{CancelReason, Outcome};
 use crate::queue::Queue;
 use crate::scheduler::laws::Verdict;
 use crate::scheduler::{Actions, Fate, Work};
-use crate::table::Id;
 
 impl World {
-    /// What `Lane::work`, `Lane::pick` and the beginning of `Lane::turn` do.
-    pub(super) fn turn(&mut self, start_first: bool) {
+    /// What `Lane::work` does.
+    pub(super) fn look(&mut self) {
         if self.polling.is_some() || !self.lane {
             return;
         }
-        let mut actions = Actions::default();
-        self.core.advance(self.now, &mut actions);
-        self.take(actions);
-        self.gate_timeout();
+        self.let_time_pass();
         let (could, earliest) = (self.could_start(), self.earliest());
         let work = self.core.work(self.now);
-        let over = self.tasks.iter().all(|task| task.outcome.is_some() && !task.slot);
+        let over = self.tasks.iter().all(|task| task.outcome.is_some() && !task.live);
         assert_eq!(work == Work::Over, over, "over is when all have ended");
         match work {
             Work::Over | Work::Now => {}
@@ -32,66 +28,141 @@ impl World {
             }
             Work::Event => assert!(!could && earliest.is_none(), "asleep for ever beyond {earliest:?}"),
         }
-        let any_woken = self.woken.iter().any(|&i| self.tasks[i].slot);
         self.alarm = if let Work::At(at) = work { Some(at) } else { None };
-        self.awake = work == Work::Now || any_woken;
+        self.awake = false;
+        self.ticking = work == Work::Now || self.anyone_woken();
         self.lane = !over;
-        if !self.awake {
+    }
+
+    fn let_time_pass(&mut self) {
+        let mut actions = Actions::default();
+        self.deadlines_pass();
+        self.core.advance(self.now, &mut actions);
+        self.a_piece_is_cancelled();
+        self.take(actions);
+        self.gate_opens_rightly();
+        self.gate_keeps_its_timeout();
+        self.feed_the_starving();
+        self.limits_are_kept();
+    }
+
+    /// Somebody to poll was woken. A task is not polled twice at once: who is stuck stays in the line.
+    fn anyone_woken(&self) -> bool {
+        self.woken.iter().any(|&i| self.tasks[i].live && !self.tasks[i].stuck)
+    }
+
+    /// What `Lane::turn` does up to the poll.
+    pub(super) fn pick(&mut self, start_first: bool, actions: &mut Actions) {
+        if self.polling.is_some() || !std::mem::take(&mut self.ticking) {
             return;
         }
-        let place = |world: &World, id: Id| world.tasks.iter().position(|task| task.id == id).unwrap();
-        let picked = match self.core.start_demanded(self.now).map(|id| (place(self, id), true)) {
-            None if start_first || !any_woken => {
-                self.core.start_ordinary(self.now).map(|id| (place(self, id), false))
-            }
-            demanded => demanded,
-        };
-        let picked = match picked {
-            Some((i, by_demand)) => {
-                self.starts(i, by_demand);
+        // Where nothing is picked, the lane looks again.
+        self.awake = true;
+        self.who_jumped();
+        let could = self.could_start();
+        let woken = self.anyone_woken();
+        let mut start = self.core.start_demanded(self.now, actions).map(|id| (id, true));
+        if start.is_none() && (start_first || !woken) {
+            start = self.core.start_ordinary(woken, self.now, actions).map(|id| (id, false));
+        }
+        let picked = match start {
+            Some((id, by_demand)) => {
+                let i = self.place(id);
+                self.starts(i, by_demand, woken);
                 Some(i)
             }
             None => {
-                assert!(!could || (!start_first && any_woken), "something could start and did not");
-                std::iter::from_fn(|| self.woken.pop_front()).find(|&i| self.tasks[i].slot)
+                let owners_first = woken && (!start_first || self.running() >= self.concurrency());
+                assert!(!could || owners_first, "something could start and did not");
+                let to_poll =
+                    self.woken.iter().copied().find(|&i| self.tasks[i].live && !self.tasks[i].stuck);
+                assert_eq!(to_poll.is_some(), woken);
+                to_poll
             }
         };
         if let Some(i) = picked {
             self.woken.retain(|&woken| woken != i);
-            self.core.poll_begins(self.tasks[i].id, self.now);
+            self.core.poll_begins(self.tasks[i].id, None, self.now);
             (self.polling, self.poll_began) = (Some(i), self.now);
         }
     }
 
-    fn starts(&mut self, i: usize, by_demand: bool) {
-        assert!(!self.closed, "task {i} starts after the shutdown");
+    fn starts(&mut self, i: usize, by_demand: bool, anyone_woken: bool) {
+        let now = self.now;
+        assert!(self.closed.is_none(), "task {i} starts after the shutdown");
         assert!(self.tasks[i].waits(), "task {i} starts twice, or after its end");
-        assert!(self.settled(i), "task {i} starts before its predecessors have completed");
-        assert_eq!(by_demand, self.tasks[i].demanded, "task {i} starts from the wrong line");
-        if !by_demand {
-            let queue = self.tasks[i].queue;
-            let passed = (0..self.tasks.len()).find(|&j| self.may_start(j) && self.tasks[j].queue == queue);
-            assert_eq!(passed, Some(i), "first declared, first started");
-            let normal =
-                (0..self.tasks.len()).any(|j| self.may_start(j) && self.tasks[j].queue == Queue::Normal);
+        assert!(self.settled(i), "task {i} starts before its predecessors have settled");
+        let (demanded, line) = (self.is_demanded(i), self.tasks[i].line);
+        assert_eq!(by_demand, demanded, "task {i} starts from the wrong line");
+        if by_demand {
+            let first = (0..self.tasks.len()).filter(|&j| self.stands_demanded(j));
+            let first = first.filter_map(|j| self.tasks[j].jumped).min();
+            assert_eq!(self.tasks[i].jumped, first, "who was demanded first starts first");
+        } else {
+            assert_eq!(self.first(line), Some(i), "first declared, first started");
+            let normal = self.first(Queue::Normal).is_some();
             assert!(
-                queue == Queue::Normal || (self.gate_is_open() && !normal),
+                line == Queue::Normal || (self.gate_is_open() && !normal),
                 "an idle task before its time"
             );
-            assert!(self.running() < self.settings.profile.concurrency, "more in flight than allowed");
-            assert!(self.rested().is_some_and(|at| at <= self.now), "no rest before task {i}");
+            assert!(self.running() - self.lending() < self.concurrency(), "more in flight than allowed");
+            assert!(!anyone_woken || self.running() < self.concurrency(), "a lent slot is given away");
+            assert!(self.rested().is_some_and(|at| at <= now), "no rest before task {i}");
+            let delay = self.settings.profile.monkey.as_ref().map(|monkey| monkey.delay);
+            let held = self.tasks[i].delayed.zip(delay).is_some_and(|(from, delay)| now < from.after(delay));
+            assert!(!held, "the monkey lets task {i} go too early");
         }
-        let now = self.now;
         let task = &mut self.tasks[i];
         task.started = Some(now);
-        task.slot = true;
+        (task.begun, task.live) = (true, true);
         task.deadline = task.timeout.map(|timeout| now.after(timeout));
+        task.no_later = None;
+        self.watch_for_starving();
     }
 
-    pub(super) fn poll_ends(&mut self, verdict: Verdict, actions: &mut Actions) {
+    pub(super) fn poll_ends(&mut self, verdict: Verdict) {
         let Some(i) = self.polling.take() else { return };
-        let outcome = verdict.outcome();
+        self.poll_of_ends(i, verdict);
+        self.let_time_pass();
+        self.ticking = self.anyone_woken() || self.core.work(self.now) == Work::Now;
+        self.awake = true;
+    }
+
+    /// Another lane goes on; the task gives up its slot.
+    pub(super) fn give_up_stuck(&mut self, limit: Duration) {
+        let mut actions = Actions::default();
+        let given_up = self.core.give_up_stuck(limit, self.now, &mut actions);
+        let lasted = self.now.since(self.poll_began);
+        let i = self.polling.take_if(|_| lasted >= limit);
+        assert_eq!(given_up, i.map(|i| (self.tasks[i].id, lasted)), "whose poll is given up");
+        let Some(i) = i else { return };
+        self.tasks[i].stuck = true;
+        self.stuck.push(i);
+        if self.tasks[i].polls == 0 {
+            self.last_first_poll = Some(self.now);
+        }
+        self.take(actions);
+        (self.lane, self.awake, self.ticking) = (true, true, false);
+        self.let_time_pass();
+    }
+
+    pub(super) fn stuck_returns(&mut self, n: usize, verdict: Verdict) {
+        if self.stuck.is_empty() {
+            return;
+        }
+        let i = self.stuck.swap_remove(n % self.stuck.len());
+        self.tasks[i].stuck = false;
+        self.poll_of_ends(i, verdict);
+        // The old lane tells the one that goes on.
+        self.awake = true;
+    }
+
+    fn poll_of_ends(&mut self, i: usize, verdict: Verdict) {
+        let mut actions = Actions::default();
         let task = &mut self.tasks[i];
+        // Its condition is asked before its first poll.
+        let verdict = if task.polls == 0 { verdict } else { verdict.of_a_later_poll() };
+        let outcome = verdict.outcome();
         let past = task.deadline.is_some_and(|at| at <= self.now);
         let expected = match &outcome {
             None if task.blocking => Fate::Keep,
@@ -101,42 +172,24 @@ impl World {
             None if past => Fate::Resolve(Outcome::TimedOut { still_running: false }),
             None => Fate::Keep,
         };
-        let fate = self.core.poll_ended(task.id, Duration::ZERO, outcome, self.now, actions);
+        let fate = self.core.poll_ended(task.id, Duration::ZERO, outcome, self.now, &mut actions);
         assert_eq!(fate, expected, "what becomes of task {i}");
         task.polls += 1;
         if task.polls == 1 {
             self.last_first_poll = Some(self.now);
         }
-        if task.queue == Queue::Idle {
-            self.idle_polls.push((self.poll_began, self.now));
+        if matches!(verdict, Verdict::Skipped) {
+            task.started = None;
         }
-        if let Fate::Resolve(outcome) = &fate {
-            assert!(task.outcome.replace(outcome.clone()).is_none(), "task {i} resolved twice");
+        if task.line == Queue::Idle {
+            self.quiet.idle_polls_ended = Some(self.now);
         }
-        task.slot = fate == Fate::Keep;
-        self.awake = true;
-    }
-
-    pub(super) fn take(&mut self, actions: Actions) {
-        for resolve in actions.resolve {
-            let task = self.tasks.iter_mut().find(|task| task.id == resolve.id).unwrap();
-            assert!(task.outcome.replace(resolve.outcome).is_none(), "{:?} resolved twice", resolve.id);
-            assert_eq!(
-                resolve.still_running,
-                task.slot && resolve.still_running,
-                "code that never started runs on"
-            );
-            task.slot &= resolve.still_running;
+        match fate {
+            Fate::Keep => {}
+            Fate::Resolve(outcome) => self.ends(i, outcome, false),
+            Fate::Release => self.leaves(i),
+            Fate::Rest => unreachable!("no event of this model is a failed attempt"),
         }
-        for id in actions.poke {
-            self.woken.extend(self.tasks.iter().position(|task| task.id == id && task.slot));
-            self.awake = true;
-        }
-        if actions.probe {
-            self.probe.get_or_insert(self.now);
-        }
-        self.awake |= actions.lane;
-        self.lane |= actions.lane && self.core.has_work();
-        self.announced |= actions.announce;
+        self.take(actions);
     }
 }
