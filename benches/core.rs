@@ -3,8 +3,6 @@
 //! `cargo bench --bench core --features internals`. Each iteration asserts its result. Compare the sizes: the cost a
 //! task should stay flat.
 
-#![expect(missing_docs, reason = "divan makes public items of the benchmarks")]
-
 use afterboot::internals;
 use divan::Bencher;
 use divan::counter::ItemsCount;

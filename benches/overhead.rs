@@ -1,8 +1,6 @@
 //! What a governed no-op costs, beside what a user would write instead. Ratios within one run count, not the
 //! nanoseconds: `cargo bench --bench overhead`. Each iteration asserts its result; losing rows stay.
 
-#![expect(missing_docs, reason = "divan makes public items of the benchmarks")]
-
 use std::time::Duration;
 
 use afterboot::{Governor, Profile, Task};

@@ -88,7 +88,7 @@ mod tests {
         fn padded_text_always_fills_its_columns(text in ".{0,40}", limit in 1_usize..30) {
             let shown = Padded(&text, limit).to_string();
             prop_assert_eq!(shown.chars().map(columns).sum::<usize>(), limit);
-            prop_assert!(shown.chars().all(|c| shown_is_harmless(c)), "{:?}", shown);
+            prop_assert!(shown.chars().all(shown_is_harmless), "{:?}", shown);
         }
     }
 

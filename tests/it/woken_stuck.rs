@@ -1,3 +1,5 @@
+//! A wake that comes while its task's poll is stuck, and left behind, is answered when that poll has returned.
+
 use afterboot::{Governor, Task};
 use std::future::poll_fn;
 use std::sync::mpsc;
