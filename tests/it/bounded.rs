@@ -26,7 +26,7 @@ fn told<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Outcome {
     error.outcome().expect("it is no cycle").clone()
 }
 
-/// I14: the last ones in order, the rest counted.
+/// I29, I14: the last ones in order, the rest counted.
 #[tokio::test(start_paused = true)]
 async fn without_a_report_the_last_ten_thousand_that_ended_are_kept_and_the_rest_is_counted() {
     let governor = fast(64);
@@ -44,7 +44,7 @@ async fn without_a_report_the_last_ten_thousand_that_ended_are_kept_and_the_rest
     assert!(handles.iter().zip(0..).all(|(handle, n)| *handle.try_get().unwrap().unwrap() == n));
 }
 
-/// I14: a report that was asked for keeps all of its scope, whatever ends afterwards.
+/// I29, I14: a report that was asked for keeps all of its scope, whatever ends afterwards.
 #[tokio::test(start_paused = true)]
 async fn a_report_keeps_all_of_its_scope_and_of_the_late_ones_the_last_thousand() {
     let governor = fast(1);
@@ -61,7 +61,7 @@ async fn a_report_keeps_all_of_its_scope_and_of_the_late_ones_the_last_thousand(
     assert!(report.late_tasks.iter().zip(FINISHED + 120..).all(|(task, n)| task.number == n));
 }
 
-/// I14: whoever has not ended is not forgotten, however many end meanwhile.
+/// I29, I14: whoever has not ended is not forgotten, however many end meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_has_not_ended_is_never_forgotten() {
     let governor = fast(1);
@@ -78,7 +78,7 @@ async fn a_task_that_has_not_ended_is_never_forgotten() {
     assert_eq!(report.forgotten, FINISHED + LATE);
 }
 
-/// I6, I9: nothing that is said to an old handle reaches the task that has its place now.
+/// I29, I6, I9: nothing that is said to an old handle reaches the task that has its place now.
 #[tokio::test(start_paused = true)]
 async fn a_handle_of_a_forgotten_task_gives_its_result_and_touches_no_other_task() {
     silence();
@@ -101,7 +101,7 @@ async fn a_handle_of_a_forgotten_task_gives_its_result_and_touches_no_other_task
     assert_eq!((**within(good.wait()).await.unwrap(), told(&bad)), (7, Outcome::Failed("no".into())));
 }
 
-/// I10: it is known how they ended, though their records are gone.
+/// I29, I10: it is known how they ended, though their records are gone.
 #[tokio::test(start_paused = true)]
 async fn a_task_may_come_after_one_that_is_forgotten() {
     let governor = fast(3);
@@ -124,7 +124,7 @@ async fn a_task_may_come_after_one_that_is_forgotten() {
     assert_eq!(alive(), 0);
 }
 
-/// I14: one end that skips more tasks than are kept forgets the one that began it; its error knows its name.
+/// I29, I14: one end that skips more tasks than are kept forgets the one that began it; its error knows its name.
 #[tokio::test(start_paused = true)]
 async fn an_error_names_its_task_though_its_end_made_the_record_fall_out() {
     let governor = fast(1);
@@ -137,7 +137,7 @@ async fn an_error_names_its_task_though_its_end_made_the_record_fall_out() {
     assert_eq!((error.task(), error.outcome()), ("root", Some(&Outcome::Failed("no".into()))));
 }
 
-/// I14: all of a chain that is longer than what is kept are resolved.
+/// I29, I14: all of a chain that is longer than what is kept are resolved.
 #[tokio::test(start_paused = true)]
 async fn a_chain_longer_than_what_is_kept_is_skipped_as_a_whole() {
     let governor = fast(1);
@@ -157,7 +157,7 @@ async fn a_chain_longer_than_what_is_kept_is_skipped_as_a_whole() {
     assert_eq!(alive(), 0);
 }
 
-/// I8: a destructor runs after its task has ended and before the handle is resolved; whatever it declares meanwhile,
+/// I29, I8: a destructor runs after its task has ended and before the handle is resolved; whatever it declares meanwhile,
 /// `govern` does not panic.
 #[tokio::test(start_paused = true)]
 async fn a_destructor_may_declare_a_successor_of_its_own_task_after_a_thousand_others() {
@@ -188,7 +188,7 @@ async fn a_destructor_may_declare_a_successor_of_its_own_task_after_a_thousand_o
     assert_eq!(alive(), 0);
 }
 
-/// I14: the scope that nobody sealed is finished when all of it has ended, forgotten or not.
+/// I29, I14: the scope that nobody sealed is finished when all of it has ended, forgotten or not.
 #[tokio::test(start_paused = true)]
 async fn a_report_asked_for_after_all_that_is_over_at_once() {
     let governor = fast(1);

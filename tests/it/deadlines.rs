@@ -23,7 +23,7 @@ fn drawn(report: &Report, name: &str) -> bool {
     task.drawn
 }
 
-/// I12: it passes the gate and leaves it shut.
+/// I27, I12: it passes the gate and leaves it shut.
 #[tokio::test(start_paused = true)]
 async fn an_idle_task_starts_at_its_own_deadline_though_the_gate_is_shut() {
     let governor = fast(1);
@@ -38,7 +38,7 @@ async fn an_idle_task_starts_at_its_own_deadline_though_the_gate_is_shut() {
     assert!(!other.is_finished());
 }
 
-/// I2, I3: before all normal tasks that wait, and not before there is a slot.
+/// I27, I2, I3: before all normal tasks that wait, and not before there is a slot.
 #[tokio::test(start_paused = true)]
 async fn past_its_deadline_it_stands_at_the_head_of_normal_and_still_takes_a_slot() {
     let governor = fast(1);
@@ -53,7 +53,7 @@ async fn past_its_deadline_it_stands_at_the_head_of_normal_and_still_takes_a_slo
     assert!(started(&report, "idle") >= ms(100), "{report}");
 }
 
-/// I5.
+/// I27, I5.
 #[tokio::test(start_paused = true)]
 async fn past_its_deadline_it_still_waits_for_the_pulse() {
     let governor = paced(5, ms(0), ms(40));
@@ -65,7 +65,7 @@ async fn past_its_deadline_it_still_waits_for_the_pulse() {
     assert!(started(&report, "second") >= started(&report, "idle") + ms(40), "{report}");
 }
 
-/// I3: by declaration, not by whose deadline passed first.
+/// I27, I3: by declaration, not by whose deadline passed first.
 #[tokio::test(start_paused = true)]
 async fn those_past_their_deadlines_start_in_the_order_of_their_declaration() {
     let governor = fast(1);
@@ -80,7 +80,7 @@ async fn those_past_their_deadlines_start_in_the_order_of_their_declaration() {
     assert_eq!(log.all(), ["a", "b", "c", "normal"]);
 }
 
-/// I10: what it comes after is as late as it is.
+/// I27, I10: what it comes after is as late as it is.
 #[tokio::test(start_paused = true)]
 async fn its_deadline_draws_what_it_comes_after_to_the_head_too() {
     let governor = fast(1);
@@ -100,7 +100,7 @@ async fn its_deadline_draws_what_it_comes_after_to_the_head_too() {
     assert!(started(&report, "not needed") >= secs(5));
 }
 
-/// I10: a deadline that passes during the wait for a predecessor counts as soon as that is over.
+/// I27, I10: a deadline that passes during the wait for a predecessor counts as soon as that is over.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_passes_during_a_wait_counts_from_the_end_of_the_wait() {
     let governor = fast(2);
@@ -115,7 +115,7 @@ async fn a_deadline_that_passes_during_a_wait_counts_from_the_end_of_the_wait() 
     assert_eq!(log.all()[0], "late");
 }
 
-/// I12: the gate was open in time.
+/// I27, I12: the gate was open in time.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_started_in_time_is_not_drawn() {
     let governor = fast(1);
@@ -126,7 +126,7 @@ async fn a_task_that_started_in_time_is_not_drawn() {
     assert!(started(&report, "task") < ms(5));
 }
 
-/// I8, I21: for a normal task it means nothing; before or after `idle` is the same.
+/// I27, I8, I21: for a normal task it means nothing; before or after `idle` is the same.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_for_a_normal_task_is_invalid_and_draws_nothing() {
     let governor = fast(1);
@@ -139,7 +139,7 @@ async fn a_deadline_for_a_normal_task_is_invalid_and_draws_nothing() {
     assert!(!a.is_finished());
 }
 
-/// I19: what is over leaves no timer behind, and the longest deadline is none.
+/// I27, I19: what is over leaves no timer behind, and the longest deadline is none.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_whose_task_is_over_wakes_nobody() {
     let governor = fast(1);
@@ -156,7 +156,7 @@ async fn a_deadline_whose_task_is_over_wakes_nobody() {
     timeout(secs(1_000), pending::<()>()).await.unwrap_err();
 }
 
-/// I19: nobody looks whether it is quiet once the last idle task is late.
+/// I27, I19: nobody looks whether it is quiet once the last idle task is late.
 #[tokio::test(start_paused = true)]
 async fn the_probe_ends_when_the_last_idle_task_is_drawn() {
     let governor = fast(1);
@@ -169,7 +169,7 @@ async fn the_probe_ends_when_the_last_idle_task_is_drawn() {
     assert_eq!((governor.snapshot().normal, governor.snapshot().idle), (1, 0));
 }
 
-/// I3, I10: it keeps its number, and goes no further than that.
+/// I27, I3, I10: it keeps its number, and goes no further than that.
 #[tokio::test(start_paused = true)]
 async fn a_predecessor_is_drawn_into_the_normal_queue_at_the_place_of_its_number() {
     let governor = fast(1);
@@ -188,7 +188,7 @@ async fn a_predecessor_is_drawn_into_the_normal_queue_at_the_place_of_its_number
     assert!(report.taken < secs(1), "{report}");
 }
 
-/// I10: nor does a wrong declaration, an idle task, or one of a governor that was shut down.
+/// I27, I10: nor does a wrong declaration, an idle task, or one of a governor that was shut down.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_will_not_run_draws_nothing() {
     let governor = fast(1);
@@ -204,7 +204,7 @@ async fn a_task_that_will_not_run_draws_nothing() {
     assert_eq!(ended(&report, "in vain").word(), "skipped");
 }
 
-/// I10: one that may yet say no at its start is waited for, so what it comes after is drawn.
+/// I27, I10: one that may yet say no at its start is waited for, so what it comes after is drawn.
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_condition_is_asked_later_draws() {
     let governor = fast(1);
@@ -214,7 +214,7 @@ async fn a_task_whose_condition_is_asked_later_draws() {
     assert!(drawn(&report, "a") && report.taken < secs(1), "{report}");
 }
 
-/// I15: a victim that is drawn is delayed once, and its deadline does not end the delay.
+/// I27, I15: a victim that is drawn is delayed once, and its deadline does not end the delay.
 #[tokio::test(start_paused = true)]
 async fn a_victim_waits_its_whole_delay_though_its_deadline_passes() {
     let profile: Profile = "concurrency=1,delay=0,pulse=0,monkey=victim,monkey_delay=60s".parse().unwrap();

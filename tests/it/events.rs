@@ -36,7 +36,7 @@ fn short(event: &Event) -> String {
     }
 }
 
-/// I4, I6, I14: a whole run, in the order in which it happened; c was held too long.
+/// I30, I4, I6, I14: a whole run, in the order in which it happened; c was held too long.
 #[tokio::test(start_paused = true)]
 async fn events_come_in_the_order_in_which_things_happened() {
     silence();
@@ -78,7 +78,7 @@ async fn events_come_in_the_order_in_which_things_happened() {
     assert_eq!(within(events.next()).await, None, "and it stays over");
 }
 
-/// I6: numbers, moments and outcomes are those of the report.
+/// I30, I6: numbers, moments and outcomes are those of the report.
 #[tokio::test(start_paused = true)]
 async fn an_event_says_when_and_which_as_the_report_does() {
     let governor = fast(1);
@@ -108,7 +108,7 @@ async fn an_event_says_when_and_which_as_the_report_does() {
     assert_eq!(seen, 6);
 }
 
-/// I12, I15.
+/// I30, I12, I15.
 #[tokio::test(start_paused = true)]
 async fn gate_long_tasks_and_the_monkey_are_told() {
     let profile = Profile::default().delay(ms(0)).pulse(ms(0)).monkey(Monkey::index(0, secs(60)));
@@ -135,7 +135,7 @@ async fn gate_long_tasks_and_the_monkey_are_told() {
     );
 }
 
-/// I14: how many, and then the oldest that are kept, without a gap.
+/// I30, I14: how many, and then the oldest that are kept, without a gap.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_is_too_slow_is_told_how_much_it_missed() {
     let governor = fast(1);
@@ -153,7 +153,7 @@ async fn a_listener_that_is_too_slow_is_told_how_much_it_missed() {
     assert_pending!(task::spawn(events.next()).poll());
 }
 
-/// I14: one end that ends more tasks than are kept: each event names its own.
+/// I30, I14: one end that ends more tasks than are kept: each event names its own.
 #[tokio::test(start_paused = true)]
 async fn an_event_names_its_task_though_its_record_has_fallen_out() {
     let governor = fast(1);
@@ -173,7 +173,7 @@ async fn an_event_names_its_task_though_its_record_has_fallen_out() {
     assert!(ended.into_iter().eq(0..1_024));
 }
 
-/// Each hears all, from its own beginning on, whatever the others do.
+/// I30: Each hears all, from its own beginning on, whatever the others do.
 #[tokio::test(start_paused = true)]
 async fn several_listeners_hear_the_same_and_one_that_leaves_takes_nothing_away() {
     let governor = fast(1);
@@ -188,7 +188,7 @@ async fn several_listeners_hear_the_same_and_one_that_leaves_takes_nothing_away(
     assert_eq!(all, ["a declared", "a skipped", "b declared", "b skipped", "c declared", "c skipped"]);
 }
 
-/// What nobody listens to is not written: a new listener hears nothing of it and has missed nothing.
+/// I30: What nobody listens to is not written: a new listener hears nothing of it and has missed nothing.
 #[tokio::test(start_paused = true)]
 async fn a_listener_hears_nothing_of_what_was_before_it() {
     let governor = fast(1);
@@ -204,7 +204,7 @@ async fn a_listener_hears_nothing_of_what_was_before_it() {
     }
 }
 
-/// Cancel safety: what is dropped before it has an event has taken none, and has left no waker.
+/// I30: Cancel safety: what is dropped before it has an event has taken none, and has left no waker.
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_an_event_that_is_given_up_loses_none() {
     let governor = fast(1);
@@ -220,7 +220,7 @@ async fn a_wait_for_an_event_that_is_given_up_loses_none() {
     }
 }
 
-/// One wait that is polled a second time, after its event has come.
+/// I30: One wait that is polled a second time, after its event has come.
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_an_event_is_woken_by_it() {
     let governor = fast(1);
@@ -233,7 +233,7 @@ async fn a_wait_for_an_event_is_woken_by_it() {
     assert!(matches!(event, Event::GateOpened { gate: GateState::Open { by: OpenedBy::Hand, .. } }));
 }
 
-/// I14: not before the last task has ended, and a listener that waits is told.
+/// I30, I14: not before the last task has ended, and a listener that waits is told.
 #[tokio::test(start_paused = true)]
 async fn the_stream_ends_after_a_shutdown_when_all_has_ended() {
     let governor = fast(1);
@@ -256,7 +256,7 @@ async fn the_stream_ends_after_a_shutdown_when_all_has_ended() {
     assert_eq!(within(too_late.next()).await, None, "nothing comes any more");
 }
 
-/// I14: a governor that is shut down before it had a task.
+/// I30, I14: a governor that is shut down before it had a task.
 #[tokio::test(start_paused = true)]
 async fn the_stream_of_a_governor_without_tasks_ends_with_its_shutdown() {
     let governor = fast(1);
@@ -270,7 +270,7 @@ async fn the_stream_of_a_governor_without_tasks_ends_with_its_shutdown() {
     assert_eq!(within(waiting).await, None);
 }
 
-/// I14: the loss of the runtime is told to a listener on another one.
+/// I30, I14: the loss of the runtime is told to a listener on another one.
 #[tokio::test]
 async fn the_stream_ends_with_the_runtime() {
     let other = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -285,7 +285,7 @@ async fn the_stream_ends_with_the_runtime() {
     assert_eq!(soon(events.next()).await, None);
 }
 
-/// I18: a listener may be dropped, made and asked from inside a task.
+/// I30, I18: a listener may be dropped, made and asked from inside a task.
 #[tokio::test(start_paused = true)]
 async fn a_governed_task_may_listen_to_its_own_run() {
     let governor = fast(1);

@@ -36,7 +36,7 @@ fn near(at: Duration, expected: Duration) {
     assert!(at >= expected && at <= expected + ms(20), "{at:?} is not {expected:?}");
 }
 
-/// I4: one after the other, each after a hold of its own; the report says so.
+/// I28, I4: one after the other, each after a hold of its own; the report says so.
 #[tokio::test(start_paused = true)]
 async fn idle_tasks_start_one_at_a_time_where_all_slots_are_held_for_ever() {
     let governor = builder(2).build().unwrap();
@@ -58,7 +58,7 @@ async fn idle_tasks_start_one_at_a_time_where_all_slots_are_held_for_ever() {
     assert!(report.to_string().contains("held too long"), "{report}");
 }
 
-/// I4, I12: the hold begins when the gate opens, and never passes it.
+/// I28, I4, I12: the hold begins when the gate opens, and never passes it.
 #[tokio::test(start_paused = true)]
 async fn the_hold_is_counted_from_the_opening_of_the_gate() {
     let governor = builder(1).await_ready().build().unwrap();
@@ -71,7 +71,7 @@ async fn the_hold_is_counted_from_the_opening_of_the_gate() {
     near(started(&run.so_far(), "idle"), secs(48));
 }
 
-/// I4: the normal queue is never empty.
+/// I28, I4: the normal queue is never empty.
 #[tokio::test(start_paused = true)]
 async fn an_idle_task_starts_within_the_hold_though_the_normal_queue_never_empties() {
     let governor = builder(3).build().unwrap();
@@ -98,7 +98,7 @@ async fn an_idle_task_starts_within_the_hold_though_the_normal_queue_never_empti
     near(started(&report, "idle") - report.task("idle").unwrap().declared, secs(3));
 }
 
-/// I4: the normal queue is empty each time a task has ended, but the next one is there before the pulse is over.
+/// I28, I4: the normal queue is empty each time a task has ended, but the next one is there before the pulse is over.
 #[tokio::test(start_paused = true)]
 async fn an_idle_task_starts_within_the_hold_though_each_normal_task_is_declared_when_the_last_one_has_ended()
 {
@@ -118,7 +118,7 @@ async fn an_idle_task_starts_within_the_hold_though_each_normal_task_is_declared
     assert!(task.is_finished(), "{}", governor.snapshot());
 }
 
-/// I4: an idle task that runs is all that the idle queue may ask for.
+/// I28, I4: an idle task that runs is all that the idle queue may ask for.
 #[tokio::test(start_paused = true)]
 async fn no_idle_task_is_demanded_while_another_one_runs() {
     let governor = builder(2).build().unwrap();
@@ -138,7 +138,7 @@ async fn no_idle_task_is_demanded_while_another_one_runs() {
     assert!(held_too_long(&report, "waits") && !held_too_long(&report, "runs"), "{report}");
 }
 
-/// I4: a slot that is free now and then is no starving.
+/// I28, I4: a slot that is free now and then is no starving.
 #[tokio::test(start_paused = true)]
 async fn an_idle_task_that_finds_a_slot_was_not_held_too_long() {
     let governor = builder(1).build().unwrap();
@@ -151,7 +151,7 @@ async fn an_idle_task_that_finds_a_slot_was_not_held_too_long() {
     assert!(!held_too_long(&report, "idle"), "{report}");
 }
 
-/// I2: it goes over the limit, and counts.
+/// I28, I2: it goes over the limit, and counts.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_was_held_too_long_counts_against_the_limit() {
     let governor = builder(2).build().unwrap();
@@ -171,7 +171,7 @@ async fn a_task_that_was_held_too_long_counts_against_the_limit() {
     near(started(&report, "normal"), secs(13));
 }
 
-/// I4: at once, and still one at a time.
+/// I28, I4: at once, and still one at a time.
 #[tokio::test(start_paused = true)]
 async fn a_hold_of_zero_is_no_hold() {
     let governor = builder(1).max_hold(ms(0)).build().unwrap();
@@ -199,7 +199,7 @@ async fn a_hold_of_zero_is_no_hold() {
     assert!(governor.snapshot().taken <= ms(300), "{}", governor.snapshot());
 }
 
-/// I15: the governor's own demand is no less than another: the report does not say that the delay is to come.
+/// I28, I15: the governor's own demand is no less than another: the report does not say that the delay is to come.
 #[tokio::test(start_paused = true)]
 async fn a_victim_that_was_held_too_long_is_delayed_or_said_not_to_have_been() {
     let governor = builder(1).monkey(Monkey::task("victim", secs(60))).build().unwrap();
@@ -218,7 +218,7 @@ async fn a_victim_that_was_held_too_long_is_delayed_or_said_not_to_have_been() {
     }
 }
 
-/// I14: a hold that ends together with a shutdown starts nothing.
+/// I28, I14: a hold that ends together with a shutdown starts nothing.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_hold_starts_nothing_after_a_shutdown() {
     let governor = builder(1).build().unwrap();
@@ -237,7 +237,7 @@ async fn the_end_of_a_hold_starts_nothing_after_a_shutdown() {
     assert_eq!(count(&report, "cancelled"), 5_002);
 }
 
-/// I3, I5: an hour that passes in no time, as after a suspended process.
+/// I28, I3, I5: an hour that passes in no time, as after a suspended process.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_jumps_an_hour_keeps_the_order_of_fifty_tasks_and_makes_no_burst() {
     for is_idle in [false, true] {
@@ -263,7 +263,7 @@ async fn a_clock_that_jumps_an_hour_keeps_the_order_of_fifty_tasks_and_makes_no_
     }
 }
 
-/// I4, I5: one hour held is one demand, not seven hundred.
+/// I28, I4, I5: one hour held is one demand, not seven hundred.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_jumps_an_hour_demands_one_idle_task_and_not_all() {
     let governor = builder(1).build().unwrap();
