@@ -33,6 +33,7 @@ fn setup(
     (governor, handle, told, go)
 }
 
+/// I26: the lane does not poll a task twice at once, and forgets no wake.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wake_during_a_stuck_poll_is_not_lost() {
     let (_governor, handle, told, go) = setup(None);
@@ -45,6 +46,7 @@ async fn a_wake_during_a_stuck_poll_is_not_lost() {
     assert!(got.is_ok(), "the wake is lost");
 }
 
+/// I26, I11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_task_that_has_timed_out_may_be_woken() {
     let (governor, handle, told, go) = setup(Some(Duration::from_millis(100)));
