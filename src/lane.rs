@@ -93,6 +93,7 @@ async fn run(mut guard: Guard, place: Place) {
         number: guard.number,
         place,
         start_first: true,
+        held_back: None,
         measures: true,
         goes_on: false,
         actions: Actions::default(),
@@ -114,6 +115,8 @@ struct Lane {
     place: Place,
     /// A start and a woken task alternate, so that neither a chatty task nor a long queue starves the other.
     start_first: bool,
+    /// How many woken tasks may still go before a lent slot is filled; none where it is not being held back.
+    held_back: Option<usize>,
     /// Whether the next turn's own time is measured.
     measures: bool,
     /// Known from the last turn: there is more to do at once.
@@ -199,10 +202,12 @@ impl Lane {
             Ok(Poll::Ready(ended)) => Some(ended),
             Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
-        let (fate, name) = {
+        let (fate, name, was_stuck) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
             let name = state.name(id);
+            // The watchdog has told it already.
+            let was_stuck = state.core.is_stuck(id);
             let (core, actions) = (&mut state.core, &mut self.actions);
             let fate = match ended {
                 None => core.poll_ended(id, took, None, now, actions),
@@ -224,9 +229,9 @@ impl Lane {
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
-            (fate, name)
+            (fate, name, was_stuck)
         };
-        if took >= self.shared.stuck_after {
+        if took >= self.shared.stuck_after && !was_stuck {
             tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, ?took, "one poll held the lane");
         }
         match fate {
@@ -254,7 +259,12 @@ impl Lane {
         let start_first = self.start_first;
         let mut start = state.core.start_demanded(now, &mut self.actions);
         if start.is_none() && start_first {
-            start = state.core.start_ordinary(!shared.ready.is_empty(), now, &mut self.actions);
+            // Those who are woken now go first, but not those who wake themselves meanwhile.
+            let woken = *self.held_back.get_or_insert_with(|| shared.ready.len());
+            start = state.core.start_ordinary(woken > 0 && !shared.ready.is_empty(), now, &mut self.actions);
+        }
+        if start.is_some() {
+            self.held_back = None;
         }
         let mut woken = None;
         if start.is_none() {
@@ -265,6 +275,9 @@ impl Lane {
         }
         if start.is_none() && woken.is_none() && !start_first {
             start = state.core.start_ordinary(false, now, &mut self.actions);
+        }
+        if start.is_none() && woken.is_some() {
+            self.held_back = self.held_back.map(|left| left.saturating_sub(1));
         }
         self.start_first = start.is_none();
         let picked = match start {

@@ -89,6 +89,7 @@ pub mod internals;
 
 mod chunks;
 mod clock;
+mod sync;
 mod waiters;
 mod catch;
 mod error;
@@ -130,6 +131,9 @@ mod event;
 /// The retry policies that [`Task::retryable`] takes.
 #[cfg(feature = "retry")]
 pub use afterboot_retry as retry;
+#[cfg(all(test, loom))]
+mod loom_models;
+
 pub use builder::Builder;
 pub use context::yield_if_due;
 pub use error::{ConfigError, TaskError};

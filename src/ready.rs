@@ -1,9 +1,10 @@
 //! From a waker to the lane: which slots have been woken.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::Id;
 
 /// Woken slots in the order of their wakes. Apart from the core, because wakers are called from anywhere and
@@ -54,6 +55,11 @@ impl Ready {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().line.is_empty()
+    }
+
+    /// How many slots are woken.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().line.len()
     }
 
     /// The lane registers before it looks, so that whatever happens after its look wakes it. A lane that another

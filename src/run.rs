@@ -30,7 +30,8 @@ impl Run {
 
     /// Resolves when all tasks in scope have ended, with the report. At once if they have.
     ///
-    /// A governed task that awaits this is left out of what it waits for; the report shows it as running.
+    /// A governed task that awaits this is left out of what it waits for, with what comes after it; the report shows it
+    /// as running. Its slot is lent meanwhile.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost when the future is dropped.
@@ -48,18 +49,23 @@ impl Run {
         loop {
             // Made before the look, so that what happens between is not missed.
             let changed = self.shared.run_changed.wait();
-            if waits == Waits::Finished && left_out.task.is_none() {
+            if left_out.task.is_none() {
                 left_out.task = context::task_of(Arc::as_ptr(&self.shared));
             }
             let come = self.shared.apply(|core, _, actions| {
                 if let Some(id) = left_out.task {
-                    actions.announce |= core.awaits_the_end(id);
+                    core.awaits_the_run(id, actions);
+                    if waits == Waits::Finished {
+                        actions.announce |= core.awaits_the_end(id);
+                    }
                 }
                 core.has_come(waits)
             });
             if come {
                 // It stays left out: for others too the run is over.
-                left_out.task = None;
+                if let Some(id) = left_out.task.take() {
+                    self.shared.apply(|core, _, _| core.wait_ends(id, id));
+                }
                 return Report::of(&self.shared);
             }
             changed.await;
@@ -76,7 +82,10 @@ struct LeftOut<'a> {
 impl Drop for LeftOut<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.task {
-            self.run.shared.apply(|core, _, _| core.awaits_the_end_no_more(id));
+            self.run.shared.apply(|core, _, _| {
+                core.wait_ends(id, id);
+                core.awaits_the_end_no_more(id);
+            });
         }
     }
 }

@@ -164,7 +164,7 @@ pub(crate) struct Record {
     pub(crate) in_scope: bool,
     /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
     pub(crate) aside: bool,
-    /// Left out of what `finished()` waits for: it awaits the end of the run itself.
+    /// Left out of what `finished()` waits for: it awaits the end of the run itself, or comes after one that does.
     pub(crate) awaits_the_end: bool,
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use crate::catch::catch_quietly;
+use crate::sync::{Mutex, MutexGuard};
 
 /// tokio's `Notify` would do, but for one thing: when one waker panics, it forgets the rest of them.
 #[derive(Default)]

@@ -104,15 +104,16 @@ impl Core {
     /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
     fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
         for After { id: predecessor, outcome: told, settled_will_do } in after {
-            let (name, number, outcome, aside) = match self.table.get(predecessor) {
-                Some(record) => {
-                    (record.name.clone(), Some(record.number), record.outcome.clone(), record.aside)
-                }
-                // Forgotten since: its handle still knows how it ended.
-                None => ("a task that ended long ago".into(), None, told, false),
-            };
+            let known = self.table.get(predecessor);
+            // Forgotten since, its handle still knows how it ended.
+            let outcome = known.map_or(told, |record| record.outcome.clone());
+            let name = known.map_or("a task that ended long ago".into(), |record| record.name.clone());
+            let number = known.map(|record| record.number);
+            let aside = known.is_some_and(|record| record.aside);
+            let awaits_the_end =
+                known.is_some_and(|record| record.awaits_the_end && record.outcome.is_none());
             // Forgotten, it has ended; where even its handle did not know how when it was asked, not as it should.
-            let forgotten = self.table.get(predecessor).is_none();
+            let forgotten = known.is_none();
             let ended = outcome.is_some() || forgotten;
             let completed = outcome.map_or(!forgotten, |outcome| outcome.is_completed());
             if verdict.is_none() && !completed && !settled_will_do {
@@ -120,6 +121,7 @@ impl Core {
             }
             let record = self.table.live(id);
             record.aside |= aside;
+            record.awaits_the_end |= awaits_the_end && record.in_scope;
             let ties = record.ties_mut();
             ties.waited_for.push(name);
             ties.after.extend(number);

@@ -146,6 +146,7 @@ impl Core {
     }
 
     fn ended(&mut self, id: Id) {
+        self.waits.remove(&id);
         self.table.live(id).status = Status::Ended;
         self.unended -= 1;
     }

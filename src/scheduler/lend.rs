@@ -18,7 +18,7 @@ impl Core {
         target: Id,
         actions: &mut Actions,
     ) -> Result<bool, Vec<String>> {
-        let running = self.table.get(waiter).is_some_and(|record| record.status == Status::Running);
+        let running = self.is_running(waiter);
         let ended = self.table.get(target).is_none_or(|record| record.outcome.is_some());
         if !running || ended {
             return Ok(false);
@@ -39,6 +39,23 @@ impl Core {
         Ok(true)
     }
 
+    /// A running task waits for the end of the run, or its last start: its slot is lent as for any wait. It is written
+    /// down as a wait for itself, which no path follows.
+    pub(crate) fn awaits_the_run(&mut self, waiter: Id, actions: &mut Actions) {
+        if self.is_running(waiter) {
+            let targets = self.waits.entry(waiter).or_default();
+            if !targets.contains(&waiter) {
+                targets.push(waiter);
+                actions.lane = true;
+            }
+        }
+    }
+
+    /// Whether its code runs; that of a blocking closure may outlive its outcome, and lends all the same.
+    fn is_running(&self, id: Id) -> bool {
+        self.table.get(id).is_some_and(|record| matches!(record.status, Status::Running | Status::Overdue))
+    }
+
     /// The wait is over: its target has ended, or the waiter has given up.
     pub(crate) fn wait_ends(&mut self, waiter: Id, target: Id) {
         if let Some(targets) = self.waits.get_mut(&waiter) {
@@ -51,13 +68,11 @@ impl Core {
         }
     }
 
-    /// A task has ended: nobody waits for it any more, and it waits for nobody. Those who waited count as
-    /// running again at once, so that no start takes the slot they come back to.
+    /// A task has ended: nobody waits for it any more. Those who waited count as running again at once, so that no start takes the slot they come back to.
     pub(super) fn waits_are_over(&mut self, id: Id) {
         if self.waits.is_empty() {
             return;
         }
-        self.waits.remove(&id);
         self.waits.retain(|_, targets| {
             targets.retain(|target| *target != id);
             !targets.is_empty()

@@ -1,7 +1,7 @@
 //! Which tasks the report speaks of, and when all of them have started or ended.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::clock::Stamp;
 use crate::monkey::{Candidate, Delivery, Mischief};
@@ -22,7 +22,7 @@ pub(crate) struct Scope {
     sealed: Option<Stamp>,
     /// Not started, and neither the monkey's victim nor after it.
     unstarted: usize,
-    /// Not ended, and not waiting for the end of the run itself.
+    /// Not ended, and neither waiting for the end of the run nor after one that does.
     unfinished: usize,
     /// Declared after `report()` by nobody in scope.
     late: u64,
@@ -51,7 +51,9 @@ impl Scope {
             self.late += 1;
             return;
         }
-        self.unfinished += 1;
+        if !record.awaits_the_end {
+            self.unfinished += 1;
+        }
         if !record.aside {
             self.unstarted += 1;
         }
@@ -196,23 +198,42 @@ impl Core {
         }
     }
 
-    /// A governed task waits for the end of the run: it is left out of what it waits for. True where that was
-    /// the last thing others waited for too.
+    /// A governed task waits for the end of the run: it is left out of what it waits for, with what comes after it.
+    /// True where that was the last thing others waited for too.
     pub(crate) fn awaits_the_end(&mut self, id: Id) -> bool {
-        let Some(record) = self.table.get_mut(id) else { return false };
-        if record.in_scope && record.outcome.is_none() && !record.awaits_the_end {
-            record.awaits_the_end = true;
-            self.scope.unfinished -= 1;
+        for id in self.with_successors(id) {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.in_scope && record.outcome.is_none() && !record.awaits_the_end {
+                record.awaits_the_end = true;
+                self.scope.unfinished -= 1;
+            }
         }
         self.scope.unfinished == 0
     }
 
-    /// The task has given up waiting for the end of the run: others wait for it again.
+    /// The task has given up waiting for the end of the run: others wait for it again, and for what comes after it.
     pub(crate) fn awaits_the_end_no_more(&mut self, id: Id) {
-        let Some(record) = self.table.get_mut(id) else { return };
-        if record.awaits_the_end && record.outcome.is_none() {
-            record.awaits_the_end = false;
-            self.scope.unfinished += 1;
+        for id in self.with_successors(id) {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.in_scope && record.awaits_the_end && record.outcome.is_none() {
+                record.awaits_the_end = false;
+                self.scope.unfinished += 1;
+            }
         }
+    }
+
+    /// A task and all that comes after it, each once.
+    fn with_successors(&self, id: Id) -> Vec<Id> {
+        let mut all = BTreeSet::from([id]);
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            let ties = self.table.get(id).and_then(|record| record.ties.as_ref());
+            for successor in ties.map_or(&[][..], |ties| &ties.successors) {
+                if all.insert(successor.id) {
+                    next.push(successor.id);
+                }
+            }
+        }
+        all.into_iter().collect()
     }
 }

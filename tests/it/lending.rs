@@ -22,7 +22,8 @@ async fn a_task_that_waits_for_one_that_is_queued_lends_it_its_slot() {
     let governor = fast(1);
     let later = Later::<u32>::default();
     let awaited = Arc::clone(&later);
-    let a = governor.govern(Task::value("a", move || async move { *awaited.wait().wait().await.unwrap() + 1 }));
+    let a =
+        governor.govern(Task::value("a", move || async move { *awaited.wait().wait().await.unwrap() + 1 }));
     let b = governor.govern(Task::value("b", || async {
         sleep(secs(1)).await;
         1
@@ -78,7 +79,10 @@ async fn a_wait_that_loses_a_race_lends_no_longer() {
     governor.govern(Task::new("c", || async {}));
     let report = within(governor.report().finished()).await;
     assert!(started(&report, "b") < ms(10));
-    assert!(started(&report, "c") >= report.task("a").unwrap().finished.unwrap(), "A holds its slot from 1 s on");
+    assert!(
+        started(&report, "c") >= report.task("a").unwrap().finished.unwrap(),
+        "A holds its slot from 1 s on"
+    );
 }
 
 /// I2: nested: each link holds a slot only on paper.
@@ -101,7 +105,8 @@ async fn a_chain_of_a_hundred_waits_needs_one_slot() {
 async fn a_task_that_waits_for_several_at_once_lends_one_slot() {
     let governor = fast(1);
     let others: Arc<OnceLock<Vec<TaskHandle<()>>>> = Arc::default();
-    let (awaited, running, peak) = (Arc::clone(&others), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (awaited, running, peak) =
+        (Arc::clone(&others), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let a = governor.govern(Task::new("a", move || async move {
         let ends = join_all(awaited.wait().iter().map(TaskHandle::wait)).await;
         assert!(ends.iter().all(Result::is_ok));
@@ -246,7 +251,8 @@ fn program() -> impl Strategy<Value = (usize, Vec<Vec<Step>>)> {
 struct Busy(AtomicUsize);
 
 fn the_law_holds(concurrency: usize, tasks: Vec<Vec<Step>>) -> TestCaseResult {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let (over, report) = runtime.block_on(async {
         let governor = fast(concurrency);
         let busy = Arc::new(Busy::default());
@@ -285,7 +291,10 @@ fn the_law_holds(concurrency: usize, tasks: Vec<Vec<Step>>) -> TestCaseResult {
     });
     let (report, alive) = report;
     for (n, before) in over {
-        prop_assert!(report.tasks[n].demanded, "{n} started although {before} held slots that they did not lend");
+        prop_assert!(
+            report.tasks[n].demanded,
+            "{n} started although {before} held slots that they did not lend"
+        );
     }
     prop_assert_eq!(count(&report, "completed"), report.tasks.len());
     prop_assert_eq!(alive, 0);
@@ -308,7 +317,8 @@ async fn a_lender_that_is_dropped_takes_its_loan_with_it() {
     let governor = fast(1);
     let later = Later::<()>::default();
     let awaited = Arc::clone(&later);
-    let a = governor.govern(Task::new("a", move || async move { drop(awaited.wait().wait().await) }).timeout(secs(1)));
+    let a = governor
+        .govern(Task::new("a", move || async move { drop(awaited.wait().wait().await) }).timeout(secs(1)));
     later.set(governor.govern(Task::new("b", || sleep(secs(5))))).unwrap();
     governor.govern(Task::new("c", || async {}));
     assert!(within(a.wait()).await.unwrap_err().is_timed_out());

@@ -36,5 +36,12 @@ mod handles;
 mod names;
 mod observe;
 mod holds;
+mod stuck;
+mod take_over;
+mod lending;
+mod cycles;
+mod slow;
+mod loss;
+mod nets;
 #[cfg(feature = "retry")]
 mod retryable;

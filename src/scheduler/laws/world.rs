@@ -197,15 +197,19 @@ impl World {
             Event::AwaitEnd => {
                 if let Some(i) = self.polling {
                     self.announced |= self.core.awaits_the_end(self.tasks[i].id);
-                    let task = &mut self.tasks[i];
-                    task.awaits_the_end |= task.in_scope && task.outcome.is_none();
+                    for i in self.with_successors(i) {
+                        let task = &mut self.tasks[i];
+                        task.awaits_the_end |= task.in_scope && task.outcome.is_none();
+                    }
                 }
             }
             Event::AwaitEndNoMore(n) => {
                 if let Some(i) = self.which(*n) {
-                    let task = &mut self.tasks[i];
-                    self.core.awaits_the_end_no_more(task.id);
-                    task.awaits_the_end &= task.outcome.is_some();
+                    self.core.awaits_the_end_no_more(self.tasks[i].id);
+                    for i in self.with_successors(i) {
+                        let task = &mut self.tasks[i];
+                        task.awaits_the_end &= task.outcome.is_some();
+                    }
                 }
             }
             Event::Close { lost } => {

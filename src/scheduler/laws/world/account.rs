@@ -204,4 +204,24 @@ impl World {
             }
         }
     }
+
+    /// A task and all that has not ended and comes after it.
+    pub(super) fn with_successors(&self, i: usize) -> Vec<usize> {
+        let mut all = vec![i];
+        let mut next = 0;
+        while let Some(&p) = all.get(next) {
+            next += 1;
+            if self.tasks[p].outcome.is_some() {
+                continue;
+            }
+            let after = |t: &usize| {
+                let task = &self.tasks[*t];
+                task.outcome.is_none() && task.after.iter().any(|(predecessor, _)| *predecessor == p)
+            };
+            let successors: Vec<usize> =
+                (0..self.tasks.len()).filter(after).filter(|t| !all.contains(t)).collect();
+            all.extend(successors);
+        }
+        all
+    }
 }

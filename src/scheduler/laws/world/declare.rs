@@ -49,6 +49,10 @@ impl World {
         let in_scope = !self.sealed || declared_in.is_some_and(|i| self.tasks[i].in_scope);
         self.late += u64::from(!in_scope);
         self.first_declared.get_or_insert(self.now);
+        let awaits_the_end = after.iter().any(|&(p, _)| {
+            let predecessor = &self.tasks[p];
+            predecessor.awaits_the_end && predecessor.outcome.is_none()
+        });
         self.tasks.push(Known {
             id,
             line: queue,
@@ -71,7 +75,7 @@ impl World {
             polls: 0,
             in_scope,
             aside,
-            awaits_the_end: false,
+            awaits_the_end: in_scope && awaits_the_end,
             waits_for: Vec::new(),
             stale_wait: None,
             delayed: None,
