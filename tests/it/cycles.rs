@@ -38,7 +38,7 @@ async fn all_completed(governor: &Governor) {
     assert_eq!(alive(), 0);
 }
 
-/// I10: B comes after A, and A demands B.
+/// I25, I10: B comes after A, and A demands B.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_demands_what_comes_after_it_is_told_the_path() {
     let governor = fast(1);
@@ -60,7 +60,7 @@ async fn a_task_that_demands_what_comes_after_it_is_told_the_path() {
     all_completed(&governor).await;
 }
 
-/// I14: an error passed on with `?` is a failure like any other, and what comes after it is skipped.
+/// I25, I14: an error passed on with `?` is a failure like any other, and what comes after it is skipped.
 #[tokio::test(start_paused = true)]
 async fn a_cycle_that_is_passed_on_fails_the_task_and_skips_its_successors() {
     let governor = fast(1);
@@ -77,7 +77,7 @@ async fn a_cycle_that_is_passed_on_fails_the_task_and_skips_its_successors() {
     assert!(within(b.wait()).await.unwrap_err().is_skipped());
 }
 
-/// I14: the one that comes second is told; the first goes on waiting and gets its answer.
+/// I25, I14: the one that comes second is told; the first goes on waiting and gets its answer.
 #[tokio::test(start_paused = true)]
 async fn of_two_tasks_that_wait_for_each_other_the_second_is_told() {
     for concurrency in [1, 2] {
@@ -92,7 +92,7 @@ async fn of_two_tasks_that_wait_for_each_other_the_second_is_told() {
     }
 }
 
-/// I14
+/// I25, I14
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_itself_is_told() {
     let governor = fast(1);
@@ -107,7 +107,7 @@ async fn a_task_that_waits_for_itself_is_told() {
     );
 }
 
-/// I14
+/// I25, I14
 #[tokio::test(start_paused = true)]
 async fn a_cycle_of_three_is_told_with_all_three() {
     let governor = fast(1);
@@ -122,7 +122,7 @@ async fn a_cycle_of_three_is_told_with_all_three() {
     assert_eq!(told.paths(), ["c > a > b > c"]);
 }
 
-/// I10, I14: over order and waits: C after B, B waits for nothing yet; A waits for C, then B waits for A.
+/// I25, I10, I14: over order and waits: C after B, B waits for nothing yet; A waits for C, then B waits for A.
 #[tokio::test(start_paused = true)]
 async fn a_cycle_over_order_and_waits_is_told() {
     let governor = fast(2);
@@ -140,7 +140,7 @@ async fn a_cycle_over_order_and_waits_is_told() {
     assert_eq!(told.paths(), Vec::<String>::new());
 }
 
-/// I20: names are shown as Rust would, so a path cannot be forged by a name.
+/// I25, I20: names are shown as Rust would, so a path cannot be forged by a name.
 #[tokio::test(start_paused = true)]
 async fn names_in_a_path_are_quoted() {
     let governor = fast(1);
@@ -155,7 +155,7 @@ async fn names_in_a_path_are_quoted() {
     );
 }
 
-/// I16: a task that awaits the run's end is left out of it, though others are queued behind its slot.
+/// I25, I16: a task that awaits the run's end is left out of it, though others are queued behind its slot.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_awaits_the_end_of_the_run_does_not_wait_for_itself() {
     for concurrency in [2, 1] {
@@ -177,7 +177,7 @@ async fn a_task_that_awaits_the_end_of_the_run_does_not_wait_for_itself() {
     }
 }
 
-/// I16: what comes after such a task cannot have ended either.
+/// I25, I16: what comes after such a task cannot have ended either.
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_a_task_that_awaits_the_end_is_left_out_with_it() {
     let governor = fast(2);
@@ -192,7 +192,7 @@ async fn what_comes_after_a_task_that_awaits_the_end_is_left_out_with_it() {
     all_completed(&governor).await;
 }
 
-/// I16: the same for the starts.
+/// I25, I16: the same for the starts.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_awaits_the_last_start_does_not_hold_it_up() {
     let governor = fast(1);
@@ -205,7 +205,7 @@ async fn a_task_that_awaits_the_last_start_does_not_hold_it_up() {
     within(awaits.wait()).await.unwrap();
 }
 
-/// I10: many ways to one end are no cycle.
+/// I25, I10: many ways to one end are no cycle.
 #[tokio::test(start_paused = true)]
 async fn diamonds_are_not_cycles() {
     let governor = fast(1);
@@ -233,7 +233,7 @@ async fn diamonds_are_not_cycles() {
     all_completed(&governor).await;
 }
 
-/// I14: a wait that was given up closes no cycle.
+/// I25, I14: a wait that was given up closes no cycle.
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_gave_up_closes_no_cycle() {
     let governor = fast(1);
@@ -254,7 +254,7 @@ async fn a_wait_that_gave_up_closes_no_cycle() {
     all_completed(&governor).await;
 }
 
-/// I14: the same task waited for twice, and one of the two waits given up: the other one still counts.
+/// I25, I14: the same task waited for twice, and one of the two waits given up: the other one still counts.
 #[tokio::test(start_paused = true)]
 async fn of_two_waits_for_one_task_the_one_that_is_left_still_closes_a_cycle() {
     let governor = fast(1);
@@ -276,7 +276,7 @@ async fn of_two_waits_for_one_task_the_one_that_is_left_still_closes_a_cycle() {
     assert_eq!(told.paths(), ["b > a > b"]);
 }
 
-/// I14: outside a governed task, and across governors, nothing is refused.
+/// I25, I14: outside a governed task, and across governors, nothing is refused.
 #[tokio::test(start_paused = true)]
 async fn a_wait_from_outside_or_from_another_governor_is_never_a_cycle() {
     let (one, other) = (fast(1), fast(1));

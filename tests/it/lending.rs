@@ -16,7 +16,7 @@ use crate::common::{Log, alive, breathe, count, ended, fast, ms, paced, secs, st
 /// Handles that a task may wait for although they are made after it.
 pub(crate) type Later<T> = Arc<OnceLock<TaskHandle<T>>>;
 
-/// I2: the plainest form: the waiter holds the only slot, and what it waits for stands in the queue.
+/// I25, I2: the plainest form: the waiter holds the only slot, and what it waits for stands in the queue.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_one_that_is_queued_lends_it_its_slot() {
     let governor = fast(1);
@@ -38,7 +38,7 @@ async fn a_task_that_waits_for_one_that_is_queued_lends_it_its_slot() {
     assert_eq!(alive(), 0);
 }
 
-/// I2, I9: a waiter under a timeout comes back in time, to the slot it has lent.
+/// I25, I2, I9: a waiter under a timeout comes back in time, to the slot it has lent.
 #[tokio::test(start_paused = true)]
 async fn a_wait_under_a_timeout_ends_at_the_timeout_though_what_it_waits_for_goes_on() {
     let governor = fast(1);
@@ -64,7 +64,7 @@ async fn a_wait_under_a_timeout_ends_at_the_timeout_though_what_it_waits_for_goe
     assert!(started(&report, "c") >= report.task("b").unwrap().finished.unwrap());
 }
 
-/// I2: the branch that loses the race takes its loan back.
+/// I25, I2: the branch that loses the race takes its loan back.
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_loses_a_race_lends_no_longer() {
     let governor = fast(1);
@@ -85,7 +85,7 @@ async fn a_wait_that_loses_a_race_lends_no_longer() {
     );
 }
 
-/// I2: nested: each link holds a slot only on paper.
+/// I25, I2: nested: each link holds a slot only on paper.
 #[tokio::test(start_paused = true)]
 async fn a_chain_of_a_hundred_waits_needs_one_slot() {
     let governor = fast(1);
@@ -100,7 +100,7 @@ async fn a_chain_of_a_hundred_waits_needs_one_slot() {
     assert_eq!(count(&within(governor.report().finished()).await, "completed"), 101);
 }
 
-/// I2: a task that waits for several lends one slot, not several.
+/// I25, I2: a task that waits for several lends one slot, not several.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_several_at_once_lends_one_slot() {
     let governor = fast(1);
@@ -126,7 +126,7 @@ async fn a_task_that_waits_for_several_at_once_lends_one_slot() {
     assert_eq!(report.task("a").unwrap().awaited.len(), 5);
 }
 
-/// I9: a demand waits as any wait, and what is demanded needs no slot.
+/// I25, I9: a demand waits as any wait, and what is demanded needs no slot.
 #[tokio::test(start_paused = true)]
 async fn a_task_may_demand_an_idle_one_behind_the_gate() {
     let governor = paced(1, ms(1), ms(1));
@@ -141,7 +141,7 @@ async fn a_task_may_demand_an_idle_one_behind_the_gate() {
     within(queued.wait()).await.unwrap();
 }
 
-/// I2: a lender that something else wakes is polled before its slot is filled: it may be about to come back.
+/// I25, I2: a lender that something else wakes is polled before its slot is filled: it may be about to come back.
 #[tokio::test(start_paused = true)]
 async fn a_lender_that_is_woken_is_polled_before_the_next_start() {
     let governor = fast(1);
@@ -177,7 +177,7 @@ async fn a_lender_that_is_woken_is_polled_before_the_next_start() {
     assert!(started(&report, "c") >= report.task("a").unwrap().finished.unwrap());
 }
 
-/// I2: somebody else who never ceases to wake himself must not keep a lent slot empty for ever.
+/// I25, I2: somebody else who never ceases to wake himself must not keep a lent slot empty for ever.
 #[tokio::test(start_paused = true)]
 async fn a_chatty_task_does_not_keep_a_lent_slot_from_being_filled() {
     for lender_is_chatty in [false, true] {
@@ -208,7 +208,7 @@ async fn a_chatty_task_does_not_keep_a_lent_slot_from_being_filled() {
     }
 }
 
-/// What the governor cannot see it cannot lend for; I14: but it is named.
+/// I25: What the governor cannot see it cannot lend for; I14: but it is named.
 #[tokio::test(start_paused = true)]
 async fn a_wait_in_a_spawned_child_lends_nothing_and_the_task_is_named_after_30_s() {
     let governor = fast(1);
@@ -304,14 +304,14 @@ fn the_law_holds(concurrency: usize, tasks: Vec<Vec<Step>>) -> TestCaseResult {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
-    /// I2, I14: whatever waits for whatever, all end, and an ordinary start finds a slot that is free or lent.
+    /// I25, I2, I14: whatever waits for whatever, all end, and an ordinary start finds a slot that is free or lent.
     #[test]
     fn ordinary_starts_stay_within_the_limit_of_slots_that_are_not_lent((concurrency, tasks) in program()) {
         the_law_holds(concurrency, tasks)?;
     }
 }
 
-/// I2, I14: all three of a lent chain fail without harm to the others.
+/// I25, I2, I14: all three of a lent chain fail without harm to the others.
 #[tokio::test(start_paused = true)]
 async fn a_lender_that_is_dropped_takes_its_loan_with_it() {
     let governor = fast(1);

@@ -18,7 +18,7 @@ fn named_as_slow(events: &mut Events) -> Vec<(u64, String)> {
     names
 }
 
-/// I14: once each, also in a run that goes on for an hour.
+/// I31, I14: once each, also in a run that goes on for an hour.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_has_run_for_30_s_is_named_once() {
     let governor = fast(2);
@@ -41,7 +41,7 @@ async fn a_task_that_has_run_for_30_s_is_named_once() {
     assert_eq!(alive(), 0);
 }
 
-/// I14: neither those that ended in time nor those that wait for their turn.
+/// I31, I14: neither those that ended in time nor those that wait for their turn.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_ended_or_has_not_started_is_not_named() {
     let governor = fast(1);
@@ -59,7 +59,7 @@ async fn a_task_that_ended_or_has_not_started_is_not_named() {
     assert_eq!(named_as_slow(&mut events), []);
 }
 
-/// I14: many at once, behind many that have ended.
+/// I31, I14: many at once, behind many that have ended.
 #[tokio::test(start_paused = true)]
 async fn all_that_run_long_are_named_each_in_its_time() {
     let governor = fast(64);
@@ -78,7 +78,7 @@ async fn all_that_run_long_are_named_each_in_its_time() {
     within(governor.report().finished()).await;
 }
 
-/// I14: a task that waits for another one runs, and a lent slot is no excuse.
+/// I31, I14: a task that waits for another one runs, and a lent slot is no excuse.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_for_another_is_named_too() {
     let governor = fast(1);

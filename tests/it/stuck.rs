@@ -70,7 +70,7 @@ fn place(name: &'static str) -> Task<Option<usize>> {
     Task::value(name, || async { worker_index() })
 }
 
-/// I7, I14, I19: at concurrency 1 the stuck task has to give up its slot for anything else to run.
+/// I26, I7, I14, I19: at concurrency 1 the stuck task has to give up its slot for anything else to run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_poll_that_blocks_holds_up_nobody_is_named_once_and_still_gives_its_value() {
     let governor = quick_to_see(1, ms(50));
@@ -102,7 +102,7 @@ async fn a_poll_that_blocks_holds_up_nobody_is_named_once_and_still_gives_its_va
     until(|| alive() == 0).await;
 }
 
-/// I7: no pause between: the lane goes back to a worker while tasks are queued.
+/// I26, I7: no pause between: the lane goes back to a worker while tasks are queued.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lane_goes_back_to_a_worker_while_tasks_still_wait() {
     let governor = quick_to_see(1, ms(50));
@@ -144,17 +144,19 @@ async fn this_many_are_stuck(many: usize) {
     assert!(soon(governor.govern(place("afterwards")).wait()).await.unwrap().is_some());
 }
 
+/// I26
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stuck_polls_hold_up_nobody() {
     this_many_are_stuck(2).await;
 }
 
+/// I26
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thirty_stuck_polls_hold_up_nobody() {
     this_many_are_stuck(30).await;
 }
 
-/// I6: a wake that comes while the poll is stuck is not lost: the lane that took over cannot poll the task, so
+/// I26, I6: a wake that comes while the poll is stuck is not lost: the lane that took over cannot poll the task, so
 /// the task has to be polled when its stuck poll has returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wake_during_a_stuck_poll_is_answered_when_the_poll_has_returned() {
@@ -183,7 +185,7 @@ async fn a_wake_during_a_stuck_poll_is_answered_when_the_poll_has_returned() {
     assert_eq!(report.task("stuck").unwrap().polls, 2);
 }
 
-/// I7: an ending of its own is an ending like any other.
+/// I26, I7: an ending of its own is an ending like any other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_poll_that_panics_at_last_has_panicked() {
     silence();
@@ -204,7 +206,7 @@ fn outcome<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Outcome {
     handle.try_get().unwrap().map_or_else(|error| error.outcome().unwrap().clone(), |_| Outcome::Completed)
 }
 
-/// I11, I14: whether or not something has woken the task since.
+/// I26, I11, I14: whether or not something has woken the task since.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_task_with_a_timeout_is_timed_out_and_still_running() {
     for woken in [false, true] {
@@ -242,7 +244,7 @@ async fn a_stuck_task_with_a_timeout_is_timed_out_and_still_running() {
     }
 }
 
-/// I11, I14: it cannot be dropped inside its poll, so it is left behind.
+/// I26, I11, I14: it cannot be dropped inside its poll, so it is left behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_task_that_is_cancelled_is_abandoned_at_once() {
     let governor = quick_to_see(1, ms(50));
@@ -257,7 +259,7 @@ async fn a_stuck_task_that_is_cancelled_is_abandoned_at_once() {
     assert_eq!(ended(&soon(governor.report().finished()).await, "stuck"), Outcome::Abandoned);
 }
 
-/// I11: asked for before the lane has given the poll up, and judged when it does.
+/// I26, I11: asked for before the lane has given the poll up, and judged when it does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_cancelled_in_mid_poll_is_resolved_though_the_poll_never_returns() {
     let governor = quick_to_see(1, ms(200));
@@ -270,7 +272,7 @@ async fn a_task_cancelled_in_mid_poll_is_resolved_though_the_poll_never_returns(
     until(|| alive() == 0).await;
 }
 
-/// I14: a stuck task gives up its slot, but it has not ended: a shutdown waits for it until its deadline.
+/// I26, I14: a stuck task gives up its slot, but it has not ended: a shutdown waits for it until its deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_while_a_poll_is_stuck_abandons_it_at_the_deadline() {
     let governor = quick_to_see(1, ms(50));
@@ -291,7 +293,7 @@ async fn a_shutdown_while_a_poll_is_stuck_abandons_it_at_the_deadline() {
     until(|| alive() == 0).await;
 }
 
-/// I14: alone, without a second task that keeps the shutdown waiting; and one that comes back in time.
+/// I26, I14: alone, without a second task that keeps the shutdown waiting; and one that comes back in time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_waits_for_a_stuck_poll_alone_and_sees_one_that_returns_in_time() {
     for in_time in [false, true] {
@@ -313,7 +315,7 @@ async fn a_shutdown_waits_for_a_stuck_poll_alone_and_sees_one_that_returns_in_ti
     }
 }
 
-/// I14: nobody waits for a handle that is resolved, whatever its code still does.
+/// I26, I14: nobody waits for a handle that is resolved, whatever its code still does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_does_not_wait_for_a_stuck_task_that_has_timed_out() {
     let governor = quick_to_see(1, ms(50));
@@ -326,7 +328,7 @@ async fn a_shutdown_does_not_wait_for_a_stuck_task_that_has_timed_out() {
     until(|| alive() == 0).await;
 }
 
-/// I1, I7: with nowhere to go the lane stays; nothing is lost by it. One worker is as one thread.
+/// I26, I1, I7: with nowhere to go the lane stays; nothing is lost by it. One worker is as one thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn on_a_single_worker_the_others_run_when_the_poll_has_returned() {
     let governor = quick_to_see(1, ms(50));

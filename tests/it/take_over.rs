@@ -56,7 +56,7 @@ impl Subscriber for Warnings {
     fn exit(&self, _: &Id) {}
 }
 
-/// Where there is one thread, nothing can run meanwhile: a warning when the poll returns is all there is.
+/// I26: Where there is one thread, nothing can run meanwhile: a warning when the poll returns is all there is.
 #[test]
 fn on_current_thread_a_poll_that_blocked_is_named_in_a_warning_when_it_returns() {
     let warnings = Warnings::default();
@@ -76,7 +76,7 @@ fn on_current_thread_a_poll_that_blocked_is_named_in_a_warning_when_it_returns()
     assert!(warnings[0].contains("blocks its thread"), "{warnings:?}");
 }
 
-/// A wait that begins inside a stuck poll lends nothing: the slot has been given up already.
+/// I26: A wait that begins inside a stuck poll lends nothing: the slot has been given up already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_poll_that_waits_for_a_handle_does_not_give_its_slot_twice() {
     let governor = quick_to_see(1, ms(50));
@@ -107,7 +107,7 @@ async fn a_stuck_poll_that_waits_for_a_handle_does_not_give_its_slot_twice() {
     until(|| alive() == 0).await;
 }
 
-/// And when the poll has returned it lends again: otherwise what it waits for would never start.
+/// I26: And when the poll has returned it lends again: otherwise what it waits for would never start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_that_began_before_the_poll_got_stuck_lends_the_slot_when_the_poll_has_returned() {
     let governor = quick_to_see(1, ms(50));
@@ -131,7 +131,7 @@ async fn a_wait_that_began_before_the_poll_got_stuck_lends_the_slot_when_the_pol
     until(|| alive() == 0).await;
 }
 
-/// A blocking closure whose handle is resolved goes on holding its slot, and so it goes on lending it.
+/// I26: A blocking closure whose handle is resolved goes on holding its slot, and so it goes on lending it.
 #[tokio::test]
 async fn a_blocking_closure_that_outlived_its_handle_still_lends_its_slot() {
     for waits_first in [true, false] {
@@ -161,7 +161,7 @@ async fn a_blocking_closure_that_outlived_its_handle_still_lends_its_slot() {
     }
 }
 
-/// I5: the first poll of a start that never returns cannot begin the pulse, so the watchdog does.
+/// I26, I5: the first poll of a start that never returns cannot begin the pulse, so the watchdog does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_first_poll_does_not_stop_the_pulse() {
     let profile = Profile::default().concurrency(1).delay(ms(0)).pulse(ms(40));
@@ -181,7 +181,7 @@ async fn a_stuck_first_poll_does_not_stop_the_pulse() {
     until(|| alive() == 0).await;
 }
 
-/// I1: the lane that was left behind comes back from its poll while another one goes on: it has to end there.
+/// I26, I1: the lane that was left behind comes back from its poll while another one goes on: it has to end there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_the_stuck_poll_returns_its_lane_polls_nothing_beside_the_one_that_took_over() {
     let governor = quick_to_see(3, ms(300));
