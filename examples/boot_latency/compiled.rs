@@ -1,6 +1,6 @@
 //! Which crates cargo compiled for this example, and where their sources are.
 //!
-//! Asked of cargo itself, by building the same example once more in the same profile (everything is fresh)
+//! Asked of cargo itself, by building this very example once more in the same profile (everything is fresh)
 //! and reading the artifact messages. `cargo metadata` would also name crates for other platforms and
 //! features, which were never downloaded.
 
@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::Failure;
 
-const EXAMPLE: &str = "boot_latency";
+/// Whichever example this module is part of.
+const EXAMPLE: &str = env!("CARGO_CRATE_NAME");
 /// Enough to compile the example, should it not be fresh after all.
 const DEADLINE: Duration = Duration::from_secs(300);
 
@@ -47,7 +48,7 @@ pub(crate) fn crates() -> Result<Crates, Failure> {
     crates
 }
 
-/// The build that this program came from, read off its path: `<target>/<profile>/examples/boot_latency`.
+/// The build that this program came from, read off its path: `<target>/<profile>/examples/<name>`.
 #[derive(Debug, PartialEq, Eq)]
 struct Build {
     target_dir: PathBuf,
@@ -70,8 +71,14 @@ impl Build {
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["--profile".into(), self.profile.clone()];
         arguments.extend(["--target-dir".into(), self.target_dir.display().to_string()]);
-        if cfg!(feature = "serde") {
-            arguments.extend(["--features".into(), "serde".into()]);
+        // With others it would not be fresh.
+        let features = [
+            ("serde", cfg!(feature = "serde")),
+            ("tower", cfg!(feature = "tower")),
+            ("tracing-layer", cfg!(feature = "tracing-layer")),
+        ];
+        for (name, _) in features.into_iter().filter(|(_, enabled)| *enabled) {
+            arguments.extend(["--features".into(), name.into()]);
         }
         arguments
     }

@@ -65,8 +65,7 @@ impl Corpus {
         let missing: Vec<_> = CRATES.into_iter().filter(|name| !compiled.contains_key(*name)).collect();
         if !missing.is_empty() {
             return Err(format!(
-                "no corpus: cargo compiled {} crates for this example, but not {}; build it once with \
-                 `cargo build --release --example boot_latency`, or try `--synthetic`, which needs none",
+                "no corpus: cargo compiled {} crates for this example, but not {}",
                 compiled.len(),
                 missing.join(", ")
             )

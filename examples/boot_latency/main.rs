@@ -79,7 +79,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     if !options.json {
         println!("{}", introduction::text(&scene, &strategies));
     }
-    hide_deliberate_panics();
+    tasks::listing::hide_deliberate_panics();
     let Results { rows, reports } = results::measure(&scene, &strategies)?;
     let judged = match cfg!(debug_assertions) {
         true => vec!["not judged: a debug build".into()],
@@ -107,20 +107,13 @@ fn run(options: &Options) -> Result<(), Failure> {
 fn scene(options: &Options) -> Result<Scene<'_>, Failure> {
     let (corpus, window) = match options.synthetic {
         Some(_) => (Corpus::of_this_example(), Duration::from_millis(1500)),
-        None => (Corpus::of_compiled_crates()?, Duration::from_millis(3000)),
+        None => {
+            let corpus = Corpus::of_compiled_crates()
+                .map_err(|error| format!("{error}; `--synthetic` needs no corpus"))?;
+            (corpus, Duration::from_millis(3000))
+        }
     };
     // A strategy that only begins after a while must not look good because nobody looked any more.
     let window = if options.all { window + LATER } else { window };
     Ok(Scene { options, corpus: Arc::new(corpus), window })
-}
-
-/// One side task panics on purpose, under every strategy; any other panic is printed as usual.
-fn hide_deliberate_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let text = info.payload().downcast_ref::<String>();
-        if !text.is_some_and(|text| text.contains(tasks::listing::DELIBERATE)) {
-            usual(info);
-        }
-    }));
 }

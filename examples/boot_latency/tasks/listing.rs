@@ -12,8 +12,19 @@ use afterboot::yield_if_due;
 use super::BodyResult;
 use crate::app::App;
 
-/// Marks the panic that belongs to the example; the panic hook keeps it off the screen.
-pub(crate) const DELIBERATE: &str = "deliberate: ";
+/// Marks the panic that belongs to the example.
+const DELIBERATE: &str = "deliberate: ";
+
+/// Keeps it off the screen; any other panic is printed as usual.
+pub(crate) fn hide_deliberate_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload().downcast_ref::<String>();
+        if !text.is_some_and(|text| text.contains(DELIBERATE)) {
+            usual(info);
+        }
+    }));
+}
 
 /// By crate.
 #[derive(Debug, Default)]
