@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use afterboot::{Governor, Report, Run, Snapshot, Task, TaskHandle};
+use afterboot::{Governor, Queue, Report, Run, Snapshot, Task, TaskHandle};
 use axum::Router;
 use axum::extract::{MatchedPath, Query, Request, State};
 use axum::http::StatusCode;
@@ -97,9 +97,6 @@ fn run(options: &Options) -> Result<(), Failure> {
 
 // --- the boot ------------------------------------------------------------------------------------------------------
 
-/// May still wait or run when the service is ready.
-const IDLE: [&str; 5] = ["licence scan", "duplicates", "line statistics", "readme pages", "snapshot"];
-
 fn governor(options: &Options) -> Result<Governor, Failure> {
     let mut builder = Governor::builder().name("axum_boot").overrides_from_env("AFTERBOOT").await_ready();
     if options.page.is_some() {
@@ -120,12 +117,13 @@ fn declare(governor: &Governor, app: &Arc<App>) -> TaskHandle<()> {
     governor.govern(Task::new("saved searches", listing::restore_searches)); // panics
     governor.govern(Task::new("usage ping", listing::ping).when(false));
 
-    let [licences, duplicates, lines, readmes, snapshot] = IDLE;
-    governor.govern(Task::new(licences, over(app, text::scan_licences)).idle());
-    governor.govern(Task::new(duplicates, over(app, text::find_duplicates)).idle());
-    governor.govern(Task::new(lines, over(app, text::count_lines)).idle());
-    governor.govern(Task::new(readmes, over(app, pages::render)).idle().timeout(Duration::from_secs(30)));
-    governor.govern(Task::new(snapshot, over(app, pages::compress)).idle());
+    // These may still wait or run when the service is ready.
+    governor.govern(Task::new("licence scan", over(app, text::scan_licences)).idle());
+    governor.govern(Task::new("duplicates", over(app, text::find_duplicates)).idle());
+    governor.govern(Task::new("line statistics", over(app, text::count_lines)).idle());
+    governor
+        .govern(Task::new("readme pages", over(app, pages::render)).idle().timeout(Duration::from_secs(30)));
+    governor.govern(Task::new("snapshot", over(app, pages::compress)).idle());
     index
 }
 
@@ -137,9 +135,9 @@ fn over<F, B: FnOnce(Arc<App>) -> F>(app: &Arc<App>, body: B) -> impl FnOnce() -
 
 /// Whether nothing but idle tasks is left.
 fn is_ready(snapshot: &Snapshot) -> bool {
-    let queued = snapshot.normal + snapshot.waiting + snapshot.demanded;
-    let mut begun = snapshot.running.iter().map(|task| &task.name).chain(&snapshot.delayed);
-    !snapshot.closed && queued == 0 && begun.all(|name| IDLE.contains(&name.as_str()))
+    let queued = snapshot.normal + snapshot.waiting + snapshot.resting + snapshot.demanded;
+    let running = snapshot.running.iter().any(|task| task.queue == Queue::Normal);
+    !snapshot.closed && queued == 0 && !running
 }
 
 // --- the routes ----------------------------------------------------------------------------------------------------

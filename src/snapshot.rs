@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::gate::{GateState, HeldBy};
+use crate::queue::Queue;
 use crate::report::fit;
 use crate::shared::Shared;
 use crate::table::Status;
@@ -53,6 +54,8 @@ pub struct Snapshot {
 pub struct RunningTask {
     /// Its name, as declared.
     pub name: String,
+    /// In which queue it waited, as declared.
+    pub queue: Queue,
     /// How long it has been running.
     pub running_for: Duration,
     /// Its handle is resolved, its code may still run.
@@ -101,6 +104,7 @@ impl Snapshot {
             .into_iter()
             .map(|record| RunningTask {
                 name: record.name.to_string(),
+                queue: record.queue,
                 running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
                 overdue: record.status == Status::Overdue,
             })
