@@ -131,7 +131,7 @@ mod event;
 /// The retry policies that [`Task::retryable`] takes.
 #[cfg(feature = "retry")]
 pub use afterboot_retry as retry;
-#[cfg(all(test, loom))]
+#[cfg(all(test, afterboot_loom))]
 mod loom_models;
 
 pub use builder::Builder;

@@ -1,7 +1,7 @@
 //! Models for loom, which tries the orders in which threads can meet at a lock or an atomic, one by one:
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" cargo test --release --lib loom_
+//! RUSTFLAGS="--cfg afterboot_loom" cargo test --release --lib loom_
 //! ```
 //!
 //! [`Ready`] and [`Waiters`] are the real ones. What stands around them, the state behind the governor's lock and

@@ -1,7 +1,7 @@
-//! The locks of the parts that are modelled: the standard library's, or under `--cfg loom` the model checker's.
+//! The locks of the parts that are modelled: the standard library's, or under `--cfg afterboot_loom` the model checker's.
 
-#[cfg(not(loom))]
+#[cfg(not(afterboot_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
-#[cfg(loom)]
+#[cfg(afterboot_loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
