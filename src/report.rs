@@ -1,9 +1,11 @@
 //! The report: what every task of a run did, what the gate did, what froze the application.
 
-#[cfg(feature = "serde")]
-mod json;
 mod copied;
 mod table;
+#[cfg(feature = "serde")]
+mod json;
+mod chain;
+mod headlines;
 
 pub(crate) use table::fit;
 

@@ -23,3 +23,4 @@ mod stress;
 mod settled;
 mod at_start;
 mod deadlines;
+mod story;
