@@ -6,6 +6,8 @@ mod table;
 mod json;
 mod chain;
 mod headlines;
+#[cfg(feature = "serde")]
+mod trace;
 
 pub(crate) use table::fit;
 

@@ -24,3 +24,5 @@ mod settled;
 mod at_start;
 mod deadlines;
 mod story;
+#[cfg(feature = "serde")]
+mod trace;
