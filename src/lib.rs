@@ -76,7 +76,8 @@
 //!
 //! | Feature | Adds |
 //! | --- | --- |
-//! | `serde` | `Serialize` and `Deserialize` for the report, and `Report::to_json` |
+//! | `serde` | `Serialize` and `Deserialize` for the report, `Report::to_json` and `Report::to_chrome_trace` |
+//! | `page` | `Report::to_html`: the run as one self-contained page (includes `serde`) |
 
 pub mod guide;
 

@@ -8,6 +8,8 @@ mod chain;
 mod headlines;
 #[cfg(feature = "serde")]
 mod trace;
+#[cfg(feature = "page")]
+mod page;
 
 pub(crate) use table::fit;
 
