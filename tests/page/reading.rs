@@ -113,6 +113,8 @@ fn focused(tab: &mut Tab) -> String {
 fn the_keyboard_reaches_every_bar_and_each_says_what_it_is() {
     let report = boot();
     let mut tab = open(&report);
+    let stops = "document.querySelectorAll('#bars [tabindex=\"0\"]').length";
+    assert_eq!(tab.number(stops), 1.0, "one stop in all");
     tab.eval("document.getElementById('fold').focus()");
     tab.press("Tab");
     assert_eq!(focused(&mut tab), "long task of 116 ms at 324 ms by a worker");
@@ -137,7 +139,7 @@ fn the_keyboard_reaches_every_bar_and_each_says_what_it_is() {
     assert!(focused(&mut tab).starts_with("configuration: ran"));
     tab.press("ArrowLeft");
     assert_eq!(focused(&mut tab), "configuration: waited 1.0 ms");
-    // One stop in all: the next one is not a bar.
+    assert_eq!(tab.number(stops), 1.0);
     tab.press("Tab");
     assert_eq!(tab.eval("document.activeElement.closest('#bars') === null"), true);
     assert_eq!(tab.eval("document.getElementById('tip').hidden"), true);
