@@ -4,7 +4,7 @@
 //! `/readyz` says when those are done that it should not be in service without, a search demands the index if it comes
 //! first, and ctrl-c ends it in order.
 //!
-//! `cargo run --release --example axum_boot --features tower,serde`, and with `-- --page boot.html` it boots under some
+//! `cargo run --release --example axum_boot --features tower,page`, and with `-- --page boot.html` it boots under some
 //! load of its own, writes the page of the report and exits. `-- --help` has the rest.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -270,7 +270,7 @@ async fn boot_under_load(address: SocketAddr, boot: Run) -> Result<(), Failure> 
 }
 
 fn write_page(report: &Report, page: &Path) -> Result<(), Failure> {
-    let text = report.to_json(); // becomes to_html() with the feature `page`
+    let text = report.to_html();
     std::fs::write(page, text).map_err(|error| format!("cannot write {}: {error}", page.display()))?;
     println!("written: {}", page.display());
     Ok(())

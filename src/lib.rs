@@ -76,10 +76,11 @@
 //!
 //! | Feature | Adds |
 //! | --- | --- |
-//! | `serde` | `Serialize` and `Deserialize` for the report, and `Report::to_json` |
 //! | `retry` | `Task::retryable`: tried again as a policy of `afterboot-retry` says; that crate is re-exported as `retry` |
 //! | `tower` | `Governor::in_flight_layer`: requests counted by a `tower` layer |
 //! | `tracing-layer` | `Governor::tracing_layer`: the application's spans name what froze it |
+//! | `serde` | `Serialize` and `Deserialize` for the report, `Report::to_json` and `Report::to_chrome_trace` |
+//! | `page` | `Report::to_html`: the run as one self-contained page (includes `serde`) |
 
 pub mod guide;
 

@@ -1,9 +1,15 @@
 //! The report: what every task of a run did, what the gate did, what froze the application.
 
-#[cfg(feature = "serde")]
-mod json;
 mod copied;
 mod table;
+#[cfg(feature = "serde")]
+mod json;
+mod chain;
+mod headlines;
+#[cfg(feature = "serde")]
+mod trace;
+#[cfg(feature = "page")]
+mod page;
 
 pub(crate) use table::fit;
 

@@ -73,6 +73,7 @@ impl Build {
         arguments.extend(["--target-dir".into(), self.target_dir.display().to_string()]);
         // With others it would not be fresh.
         let features = [
+            ("page", cfg!(feature = "page")),
             ("serde", cfg!(feature = "serde")),
             ("tower", cfg!(feature = "tower")),
             ("tracing-layer", cfg!(feature = "tracing-layer")),

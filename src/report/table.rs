@@ -75,7 +75,7 @@ impl Report {
         text
     }
 
-    fn counts(&self) -> String {
+    pub(super) fn counts(&self) -> String {
         let mut counts: Vec<(&'static str, u64)> = Vec::new();
         for task in &self.tasks {
             let word = match &task.outcome {

@@ -43,5 +43,8 @@ mod cycles;
 mod slow;
 mod loss;
 mod nets;
+mod story;
+#[cfg(feature = "serde")]
+mod trace;
 #[cfg(feature = "retry")]
 mod retryable;

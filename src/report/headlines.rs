@@ -1,0 +1,207 @@
+//! The four sentences that say what a run was like.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use super::table::fit;
+use super::{Report, TaskReport};
+use crate::gate::{GateState, HeldBy, OpenedBy};
+use crate::outcome::Outcome;
+use crate::text::Plain;
+
+/// How many names a sentence lists before it counts the rest.
+const LISTED: usize = 3;
+/// How much of a name a sentence shows, in columns; of a reason twice that.
+const SHOWN: usize = 40;
+
+/// A sentence in pieces: a renderer can set names, which are untrusted text, apart from its own words.
+#[derive(Debug, Default)]
+pub(super) struct Sentence(pub(super) Vec<Piece>);
+
+#[derive(Debug)]
+pub(super) enum Piece {
+    Words(Cow<'static, str>),
+    /// Of a task, or of whoever froze the application: on one line and cut.
+    Name(String),
+    /// Another text from outside, on one line and cut.
+    Foreign(String),
+}
+
+impl Report {
+    /// Four sentences: what ran and what was skipped or held; when and why the gate opened; what froze the
+    /// application longest and who did it; which chain of tasks set the end (see
+    /// [`critical_chain`](Report::critical_chain)).
+    ///
+    /// Names in them are cut, and stripped of whatever could move a cursor or turn the line.
+    pub fn headlines(&self) -> [String; 4] {
+        self.sentences().map(|sentence| sentence.to_string())
+    }
+
+    pub(super) fn sentences(&self) -> [Sentence; 4] {
+        [self.what_ran(), self.how_the_gate_opened(), self.what_froze_longest(), self.what_set_the_end()]
+    }
+
+    fn what_ran(&self) -> Sentence {
+        let mut says = Sentence::default();
+        match self.tasks.len() {
+            0 => return says.words("No task was declared."),
+            1 => says = says.words("1 task: "),
+            n => says = says.words(format!("{n} tasks: ")),
+        }
+        says = says.words(format!("{}.", self.counts()));
+        let skipped = self.tasks.iter().filter_map(|task| match &task.outcome {
+            Some(Outcome::Skipped(why)) => Some((task, why)),
+            _ => None,
+        });
+        let skipped: Vec<(&TaskReport, String)> =
+            skipped.map(|(task, why)| (task, why.to_string())).collect();
+        if !skipped.is_empty() {
+            says = says.words(" Skipped: ");
+            for (place, (task, why)) in skipped.iter().take(LISTED).enumerate() {
+                says = says.words(if place > 0 { ", " } else { "" }).name(&task.name);
+                says = says.words(" (").foreign(why).words(")");
+            }
+            says = says.and_more(skipped.len());
+        }
+        let held = self.holds.len() as u64 + self.holds_forgotten;
+        if let Some(worst) = self.holds.iter().max_by_key(|hold| hold.until.saturating_sub(hold.since)) {
+            let lasted = fit(worst.until.saturating_sub(worst.since));
+            says = says.words(match held {
+                1 => " 1 idle start was held: ".to_owned(),
+                _ => format!(" {held} idle starts were held, the longest: "),
+            });
+            says = says.name(&worst.task).words(format!(" for {lasted} by ")).held_by(&worst.why).words(".");
+        }
+        says
+    }
+
+    fn how_the_gate_opened(&self) -> Sentence {
+        let mut says = Sentence::default();
+        match &self.gate {
+            GateState::Open { by, at, held_by } => {
+                let by = match by {
+                    OpenedBy::Quiet => "the application was quiet",
+                    OpenedBy::Timeout => "the timeout passed",
+                    OpenedBy::Hand => "it was opened by hand",
+                    OpenedBy::Interactive => "interactive_when resolved",
+                };
+                says = says.words(format!("The gate opened at {}: {by}; held last by ", fit(*at)));
+                says = says.held_by(held_by).words(".");
+            }
+            GateState::Shut { why: HeldBy::NoIdleTask, .. } => {
+                says = says.words("The gate stayed shut: no idle task waits.");
+            }
+            GateState::Shut { why, until } => {
+                says = says.words("The gate is shut, held by ").held_by(why);
+                says = says.words(match until {
+                    Some(until) => format!("; it opens at {} at the earliest.", fit(*until)),
+                    None => ".".to_owned(),
+                });
+            }
+        }
+        if let Some(why) = &self.interactive_failed {
+            says = says.words(" interactive_when gave no answer (").foreign(why);
+            says = says.words("), so the quiet window decided.");
+        }
+        says
+    }
+
+    fn what_froze_longest(&self) -> Sentence {
+        let says = Sentence::default();
+        let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) else {
+            return says.words(match self.cost.looks {
+                0 => "Nobody watched for long tasks: the probe runs only while idle tasks wait.",
+                _ => "Nothing froze the application: no long task was seen while the probe watched.",
+            });
+        };
+        let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
+        let says = says
+            .words(format!("The longest freeze took {} at {}, by ", fit(worst.length), fit(worst.start)))
+            .name(&worst.culprit());
+        let says = match (&worst.who, worst.worker) {
+            (Some(_), Some(worker)) => says.words(format!(" on worker {worker}")),
+            _ => says,
+        };
+        match count {
+            1 => says.words("."),
+            _ => says
+                .words(format!("; {count} long tasks took {} beyond 50 ms each.", fit(self.blocking_time))),
+        }
+    }
+
+    fn what_set_the_end(&self) -> Sentence {
+        let says = Sentence::default();
+        let chain = self.critical_chain();
+        let tasks: Vec<&TaskReport> = chain.iter().filter_map(|number| self.numbered(*number)).collect();
+        let (Some(first), Some(last)) = (tasks.first(), tasks.last()) else {
+            return says.words("No task has ended yet.");
+        };
+        let ran: Duration =
+            tasks.iter().filter_map(|task| task.ran()).fold(Duration::ZERO, Duration::saturating_add);
+        let end = fit(last.finished.unwrap_or_default());
+        let begun = fit(first.started.unwrap_or_default());
+        if tasks.len() == 1 {
+            let says = says.words(format!("The end, at {end}, was set by ")).name(&last.name);
+            return says.words(format!(" alone: it started at {begun} and ran {}.", fit(ran)));
+        }
+        let mut says = says.words(format!("The end, at {end}, was set by a chain of {}: ", tasks.len()));
+        for (place, task) in tasks.iter().enumerate() {
+            let left_out = tasks.len().saturating_sub(2 * LISTED);
+            match place {
+                LISTED if left_out > 0 => says = says.words(format!(" → {left_out} more")),
+                _ if (LISTED..LISTED + left_out).contains(&place) => {}
+                0 => says = says.name(&task.name),
+                _ => says = says.words(" → ").name(&task.name),
+            }
+        }
+        says.words(format!("; from {begun} on they ran {}.", fit(ran)))
+    }
+
+    fn numbered(&self, number: u64) -> Option<&TaskReport> {
+        let place = self.tasks.binary_search_by_key(&number, |task| task.number).ok();
+        let found = place.and_then(|place| self.tasks.get(place));
+        found.or_else(|| self.listed().find(|task| task.number == number))
+    }
+}
+
+impl Sentence {
+    fn words(mut self, words: impl Into<Cow<'static, str>>) -> Sentence {
+        self.0.push(Piece::Words(words.into()));
+        self
+    }
+
+    fn name(mut self, name: &str) -> Sentence {
+        self.0.push(Piece::Name(Plain(name, SHOWN).to_string()));
+        self
+    }
+
+    fn foreign(mut self, text: &str) -> Sentence {
+        self.0.push(Piece::Foreign(Plain(text, 2 * SHOWN).to_string()));
+        self
+    }
+
+    /// Our own reasons are words; those with a name in them are foreign as a whole.
+    fn held_by(self, why: &HeldBy) -> Sentence {
+        match why {
+            HeldBy::LongTask { .. } | HeldBy::InFlight { .. } => self.foreign(&why.to_string()),
+            _ => self.words(why.to_string()),
+        }
+    }
+
+    fn and_more(self, count: usize) -> Sentence {
+        match count.saturating_sub(LISTED) {
+            0 => self.words("."),
+            more => self.words(format!(" and {more} more.")),
+        }
+    }
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Words(words) => f.write_str(words),
+            Piece::Name(text) | Piece::Foreign(text) => f.write_str(text),
+        })
+    }
+}
