@@ -91,7 +91,16 @@ pub(crate) struct Segment {
     pub(crate) start: Stamp,
     /// The polls' own time, what lay between them left out.
     pub(crate) busy: Duration,
+    /// From the end of the poll before to the wake that asked for this one.
+    pub(crate) waited: Duration,
     pub(crate) polls: u32,
+}
+
+impl Segment {
+    /// When it ended, where it is one poll.
+    fn end(&self) -> Option<Stamp> {
+        (self.polls == 1).then(|| self.start.after(self.busy))
+    }
 }
 
 /// How many segments a task keeps.
@@ -105,8 +114,14 @@ pub(crate) struct Ties {
     pub(crate) waited_for: Vec<Cow<'static, str>>,
     /// Their numbers, where they were known.
     pub(crate) after: Vec<u64>,
+    /// Those of them whose mere end will do.
+    pub(crate) after_settled: Vec<u64>,
     /// When it was polled, where that is recorded.
     pub(crate) segments: Vec<Segment>,
+    /// The number of the task that declared it, where segments are recorded.
+    pub(crate) declared_in: Option<u64>,
+    /// As declared.
+    pub(crate) no_later_than: Option<Duration>,
     /// Names of the tasks whose handles it waited for while it ran.
     pub(crate) awaited: Vec<Cow<'static, str>>,
     pub(crate) unsettled: usize,
@@ -159,8 +174,15 @@ pub(crate) struct Record {
 }
 
 impl Ties {
-    /// Keeps a poll; where there are too many, neighbours are merged two by two.
-    pub(crate) fn record(&mut self, segment: Segment) {
+    /// Keeps one poll; where there are too many, neighbours are merged two by two. `woken`: when it was asked for,
+    /// where that is known and it is not the first.
+    pub(crate) fn record(&mut self, start: Stamp, busy: Duration, woken: Option<Stamp>) {
+        let waited = self
+            .segments
+            .last()
+            .and_then(Segment::end)
+            .map_or(Duration::ZERO, |end| woken.unwrap_or(start).min(start).since(end));
+        let segment = Segment { start, busy, waited, polls: 1 };
         if self.segments.len() == SEGMENTS {
             self.segments = self
                 .segments
@@ -168,6 +190,7 @@ impl Ties {
                 .map(|pair| Segment {
                     start: pair[0].start,
                     busy: pair.iter().map(|segment| segment.busy).sum(),
+                    waited: pair.iter().map(|segment| segment.waited).sum(),
                     polls: pair.iter().map(|segment| segment.polls).sum(),
                 })
                 .collect();
