@@ -1,5 +1,7 @@
 //! What is known of each declared task, one record a task.
 
+mod segment;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use crate::chunks::Chunks;
 use crate::clock::Stamp;
 use crate::outcome::Outcome;
 use crate::queue::{Queue, Ticket};
+
+pub(crate) use segment::Segment;
 
 /// Which task: a place in the table, and the place's generation, so that an old id never names a new task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,27 +89,6 @@ pub(crate) struct Successor {
     pub(crate) settled_will_do: bool,
 }
 
-/// One poll of a task, or several that were merged.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Segment {
-    pub(crate) start: Stamp,
-    /// The polls' own time, what lay between them left out.
-    pub(crate) busy: Duration,
-    /// From the end of the poll before to the wake that asked for this one.
-    pub(crate) waited: Duration,
-    pub(crate) polls: u32,
-}
-
-impl Segment {
-    /// When it ended, where it is one poll.
-    fn end(&self) -> Option<Stamp> {
-        (self.polls == 1).then(|| self.start.after(self.busy))
-    }
-}
-
-/// How many segments a task keeps.
-const SEGMENTS: usize = 64;
-
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
@@ -171,32 +154,6 @@ pub(crate) struct Record {
     pub(crate) aside: bool,
     /// Left out of what `finished()` waits for: it awaits the end of the run itself.
     pub(crate) awaits_the_end: bool,
-}
-
-impl Ties {
-    /// Keeps one poll; where there are too many, neighbours are merged two by two. `woken`: when it was asked for,
-    /// where that is known and it is not the first.
-    pub(crate) fn record(&mut self, start: Stamp, busy: Duration, woken: Option<Stamp>) {
-        let waited = self
-            .segments
-            .last()
-            .and_then(Segment::end)
-            .map_or(Duration::ZERO, |end| woken.unwrap_or(start).min(start).since(end));
-        let segment = Segment { start, busy, waited, polls: 1 };
-        if self.segments.len() == SEGMENTS {
-            self.segments = self
-                .segments
-                .chunks(2)
-                .map(|pair| Segment {
-                    start: pair[0].start,
-                    busy: pair.iter().map(|segment| segment.busy).sum(),
-                    waited: pair.iter().map(|segment| segment.waited).sum(),
-                    polls: pair.iter().map(|segment| segment.polls).sum(),
-                })
-                .collect();
-        }
-        self.segments.push(segment);
-    }
 }
 
 impl Record {

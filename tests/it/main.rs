@@ -35,3 +35,4 @@ mod handles;
 mod names;
 mod observe;
 mod holds;
+mod replay;
