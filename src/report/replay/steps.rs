@@ -130,19 +130,17 @@ impl Polls {
             let begun = task.begun().filter(|_| task.demanded && !task.held_too_long);
             demands.push(begun.map(|begun| {
                 let queued = task.queued.unwrap_or(task.declared);
-                let predecessors = task.after.iter().filter_map(|number| places.get(number));
-                let moment = if shortly_before(queued, begun) && !task.after.is_empty() {
-                    // It came before the last predecessor was over; after the predecessors had started, unless they
-                    // were demanded with it.
-                    let between = |place: &usize| {
-                        let begun = tasks[*place].begun()?;
-                        demands.get(*place).copied().flatten().or(Some(middle(begun, queued)))
-                    };
-                    predecessors.filter_map(between).max().unwrap_or(queued)
-                } else {
-                    self.held_up(begun)
+                if task.after.is_empty() || !shortly_before(queued, begun) {
+                    return self.held_up(begun);
+                }
+                // It came before the last predecessor was over; after the predecessors had started, unless they were
+                // demanded with it.
+                let between = |place: &usize| {
+                    let begun = tasks[*place].begun()?;
+                    demands.get(*place).copied().flatten().or(Some(middle(begun, queued)))
                 };
-                moment
+                let predecessors = task.after.iter().filter_map(|number| places.get(number));
+                predecessors.filter_map(between).max().unwrap_or(queued)
             }));
         }
         demands

@@ -285,10 +285,7 @@ impl<'a> World<'a> {
         self.busy_since = None;
         let happens = self.agenda.peek().map(|Reverse((at, ..))| *at);
         let timer = [self.timer, self.probe].into_iter().flatten().map(|at| wakes_at(at, self.now)).min();
-        let mut at = match [happens, timer].into_iter().flatten().min() {
-            Some(at) => at,
-            None => return false,
-        };
+        let Some(mut at) = [happens, timer].into_iter().flatten().min() else { return false };
         // Timers of one step fire together, and a recorded wake came a little after its own.
         if let Some(Reverse((wake, _, What::Wake(_)))) = self.agenda.peek()
             && timer == Some(at)
