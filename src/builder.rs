@@ -191,7 +191,7 @@ impl Builder {
     }
 
     /// Keeps when each task was polled and for how long: up to 64 segments a task, then neighbours are merged. For
-    /// the page and for trying other profiles on a recorded run. Default off; costs up to 2 KB a task.
+    /// the page and for trying other profiles on a recorded run. Default off; costs up to 3 KB a task.
     pub fn record_segments(mut self) -> Builder {
         self.segments = true;
         self

@@ -130,6 +130,70 @@ impl Error for TaskError {
     }
 }
 
+/// Why a report cannot be replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayError(Unplayable);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unplayable {
+    Profile(ConfigError),
+    Version(u32),
+    NoSegments,
+    Unended(usize),
+}
+
+impl ReplayError {
+    pub(crate) fn new(why: Unplayable) -> ReplayError {
+        ReplayError(why)
+    }
+
+    /// The profile has a value that is not allowed; [`Error::source`] is the [`ConfigError`].
+    pub fn is_profile(&self) -> bool {
+        matches!(self.0, Unplayable::Profile(_))
+    }
+
+    /// The report is of a form that this version does not know.
+    pub fn is_version(&self) -> bool {
+        matches!(self.0, Unplayable::Version(_))
+    }
+
+    /// The report does not say when its tasks were polled.
+    pub fn is_no_segments(&self) -> bool {
+        self.0 == Unplayable::NoSegments
+    }
+
+    /// The report was taken before all of its tasks had ended.
+    pub fn is_unended(&self) -> bool {
+        matches!(self.0, Unplayable::Unended(_))
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Unplayable::Profile(error) => write!(f, "the profile is wrong: {error}"),
+            Unplayable::Version(version) => {
+                write!(f, "a report of version {version}; this library replays version 1")
+            }
+            Unplayable::NoSegments => f.write_str(
+                "the report does not say when its tasks were polled; build the governor with `record_segments()`",
+            ),
+            Unplayable::Unended(tasks) => {
+                write!(f, "{tasks} tasks had not ended when the report was taken; take it with `finished().await`")
+            }
+        }
+    }
+}
+
+impl Error for ReplayError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Unplayable::Profile(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// What is wrong with a configuration: every bad field at once, each with its value and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {

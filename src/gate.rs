@@ -1,5 +1,6 @@
 //! May the idle queue go? Pure: a function of what happened and of now.
 
+mod rules;
 mod state;
 
 use std::sync::Arc;
@@ -8,22 +9,8 @@ use std::time::Duration;
 use crate::clock::Stamp;
 use crate::quiet::window::{Disturbance, View, Window};
 
+pub use rules::GateRules;
 pub use state::{GateState, HeldBy, OpenedBy};
-
-/// When the gate of the idle queue opens.
-#[derive(Debug, Clone)]
-pub(crate) struct GateRules {
-    pub(crate) quiet: Duration,
-    pub(crate) timeout: Duration,
-    pub(crate) max_in_flight: usize,
-    pub(crate) await_ready: bool,
-    /// A future of the application's takes the window's place.
-    pub(crate) interactive: bool,
-    /// After the opening: how long the application must have been free of long tasks for the next idle start.
-    pub(crate) resume_quiet: Duration,
-    /// How long normal tasks may keep the idle queue from every slot, and a busy application one idle start.
-    pub(crate) max_hold: Duration,
-}
 
 /// Latched: once open it stays open.
 #[derive(Debug)]
@@ -82,6 +69,11 @@ impl Gate {
 
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.is_some()
+    }
+
+    /// When the application's own boot was over.
+    pub(crate) fn ready_at(&self) -> Option<Stamp> {
+        self.ready
     }
 
     /// The future that takes the window's place has resolved, or has failed for the reason given: then the

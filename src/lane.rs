@@ -269,9 +269,9 @@ impl Lane {
         let mut woken = None;
         if start.is_none() {
             woken = std::iter::from_fn(|| shared.ready.pop())
-                .filter_map(|slot| state.slots.get(slot).map(|(id, _)| (id, slot)))
+                .filter_map(|(slot, at)| state.slots.get(slot).map(|(id, _)| (id, slot, at)))
                 // Who is inside a stuck poll is polled once more when that poll has returned.
-                .find(|(id, _)| !state.core.is_stuck(*id));
+                .find(|(id, ..)| !state.core.is_stuck(*id));
         }
         if start.is_none() && woken.is_none() && !start_first {
             start = state.core.start_ordinary(false, now, &mut self.actions);
@@ -281,14 +281,15 @@ impl Lane {
         }
         self.start_first = start.is_none();
         let picked = match start {
-            Some(id) => Some((id, state.take_slot(id, &shared.ready))),
+            Some(id) => Some((id, state.take_slot(id, &shared.ready), None)),
             None => woken,
         };
-        if let Some((id, _)) = picked {
+        if let Some((id, _, at)) = picked {
             state.core.poll_begins(id, tokio::runtime::worker_index(), now);
+            state.core.poll_was_asked_for(at);
         }
         state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
-        let (id, slot) = picked?;
+        let (id, slot, _) = picked?;
         let first = start.map(|id| state.name(id));
         let waker = state.slots.get(slot)?.1.clone();
         Some(Turn { id, cell: state.cell(id)?, waker, first })

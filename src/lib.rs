@@ -137,9 +137,9 @@ mod loom_models;
 
 pub use builder::Builder;
 pub use context::yield_if_due;
-pub use error::{ConfigError, TaskError};
+pub use error::{ConfigError, ReplayError, TaskError};
 pub use event::{Event, Events};
-pub use gate::{GateState, HeldBy, OpenedBy};
+pub use gate::{GateRules, GateState, HeldBy, OpenedBy};
 pub use governor::Governor;
 pub use handle::{Predecessor, TaskHandle, TaskRef};
 pub use local::{LocalGovernor, LocalTask, LocalTaskHandle, LocalTaskRef};
@@ -154,7 +154,9 @@ pub use quiet::layer::ObserveLayer;
 pub use quiet::observe::Observed;
 #[cfg(feature = "tower")]
 pub use quiet::tower::{CountInFlight, Counted, InFlightLayer};
-pub use report::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, TaskReport};
+pub use report::{
+    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, TaskReport,
+};
 pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};
 pub use task::{Task, TaskOutput};

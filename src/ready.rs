@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
+use crate::clock::{Clock, Stamp};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::Id;
 
@@ -12,11 +13,13 @@ use crate::table::Id;
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
     woken: Mutex<Woken>,
+    /// There where it is recorded when each wake came.
+    clock: Option<Clock>,
 }
 
 #[derive(Debug, Default)]
 struct Woken {
-    line: VecDeque<u32>,
+    line: VecDeque<(u32, Option<Stamp>)>,
     /// Whether a slot stands in the line: many wakes before a poll make one poll.
     waiting: Vec<bool>,
     /// The lane where it waits, and which lane that is.
@@ -25,6 +28,11 @@ struct Woken {
 }
 
 impl Ready {
+    /// With a clock, it is noted when each wake came.
+    pub(crate) fn new(clock: Option<Clock>) -> Ready {
+        Ready { woken: Mutex::default(), clock }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Woken> {
         self.woken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -32,6 +40,7 @@ impl Ready {
     /// The slot wants a poll.
     pub(crate) fn push(&self, slot: u32) {
         let place = slot as usize;
+        let now = self.clock.map(|clock| clock.now());
         {
             let mut woken = self.lock();
             if woken.waiting.len() <= place {
@@ -40,17 +49,18 @@ impl Ready {
             if std::mem::replace(&mut woken.waiting[place], true) {
                 return;
             }
-            woken.line.push_back(slot);
+            woken.line.push_back((slot, now));
         }
         self.kick();
     }
 
-    /// The slot that was woken first. From now on a wake counts anew: it may come during the poll.
-    pub(crate) fn pop(&self) -> Option<u32> {
+    /// The slot that was woken first, and when if that is noted. From now on a wake counts anew: it may come during
+    /// the poll.
+    pub(crate) fn pop(&self) -> Option<(u32, Option<Stamp>)> {
         let mut woken = self.lock();
-        let slot = woken.line.pop_front()?;
+        let (slot, at) = woken.line.pop_front()?;
         woken.waiting[slot as usize] = false;
-        Some(slot)
+        Some((slot, at))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -154,10 +164,10 @@ mod tests {
         let waker = slots.get(slot).unwrap().1.clone();
         waker.wake_by_ref();
         waker.wake_by_ref();
-        assert_eq!(ready.pop(), Some(slot));
+        assert_eq!(ready.pop(), Some((slot, None)));
         assert_eq!(ready.pop(), None);
         waker.wake();
-        assert_eq!(ready.pop(), Some(slot));
+        assert_eq!(ready.pop(), Some((slot, None)));
     }
 
     #[test]

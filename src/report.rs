@@ -1,6 +1,7 @@
 //! The report: what every task of a run did, what the gate did, what froze the application.
 
 mod copied;
+mod replay;
 mod table;
 #[cfg(feature = "serde")]
 mod json;
@@ -11,11 +12,12 @@ mod trace;
 #[cfg(feature = "page")]
 mod page;
 
+pub use replay::{Replay, ReplayedTask};
 pub(crate) use table::fit;
 
 use std::time::Duration;
 
-use crate::gate::{GateState, HeldBy};
+use crate::gate::{GateRules, GateState, HeldBy};
 use crate::monkey::Delivery;
 use crate::outcome::Outcome;
 use crate::queue::Queue;
@@ -40,6 +42,10 @@ pub struct Report {
     pub monkey: Option<MonkeyReport>,
     /// How the gate stood.
     pub gate: GateState,
+    /// By which rules it opens.
+    pub gate_rules: GateRules,
+    /// When [`Governor::ready`](crate::Governor::ready) was first said.
+    pub ready: Option<Duration>,
     /// When the report was taken.
     pub taken: Duration,
     /// When the last task in scope started.
@@ -97,6 +103,11 @@ pub struct TaskReport {
     pub held_too_long: bool,
     /// When it was declared.
     pub declared: Duration,
+    /// The number of the governed task that declared it, where
+    /// [`record_segments`](crate::Builder::record_segments) asked for it.
+    pub declared_in: Option<u64>,
+    /// Its own deadline, counted from its declaration; see [`Task::no_later_than`](crate::Task::no_later_than).
+    pub no_later_than: Option<Duration>,
     /// When nothing but its queue held it any more: its predecessors had completed.
     pub queued: Option<Duration>,
     /// When its first poll began.
@@ -109,6 +120,8 @@ pub struct TaskReport {
     pub waited_for: Vec<String>,
     /// Their numbers.
     pub after: Vec<u64>,
+    /// Those of them that only had to end; see [`Task::after_settled`](crate::Task::after_settled).
+    pub after_settled: Vec<u64>,
     /// When it was polled, where [`record_segments`](crate::Builder::record_segments) asked for it.
     pub segments: Vec<Segment>,
     /// The tasks whose handles it waited for while it ran; its slot was lent meanwhile.
@@ -178,6 +191,9 @@ pub struct Segment {
     pub start: Duration,
     /// The polls' own time; what lay between them is left out.
     pub busy: Duration,
+    /// The task's own waiting before these polls: from the end of the poll before to the wake that asked for the
+    /// next. What it then waited for the lane is left out.
+    pub waited: Duration,
     /// How many polls.
     pub polls: u32,
 }

@@ -31,7 +31,7 @@ use crate::profile::Profile;
 use crate::queue::{Line, Queue};
 use crate::quiet::in_flight::InFlight;
 use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
-use crate::table::{Id, Segment, Status, Table};
+use crate::table::{Id, Status, Table};
 
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
@@ -115,6 +115,8 @@ pub(crate) struct Polling {
     pub(crate) since: Stamp,
     /// The worker it runs on.
     pub(crate) worker: Option<usize>,
+    /// When the poll was asked for, where that is recorded.
+    pub(crate) woken: Option<Stamp>,
 }
 
 /// All run state of one governor.
@@ -224,6 +226,10 @@ impl Core {
         self.records_segments = true;
     }
 
+    pub(crate) fn records_segments(&self) -> bool {
+        self.records_segments
+    }
+
     /// Lets time pass: limits and delays that are over, and the gate's timeout.
     pub(crate) fn advance(&mut self, now: Stamp, actions: &mut Actions) {
         while let Some(&(at, id, timer)) = self.timers.first() {
@@ -274,7 +280,14 @@ impl Core {
 
     /// The lane polls this task from now on.
     pub(crate) fn poll_begins(&mut self, id: Id, worker: Option<usize>, now: Stamp) {
-        self.polling = Some(Polling { id, since: now, worker });
+        self.polling = Some(Polling { id, since: now, worker, woken: None });
+    }
+
+    /// When the poll that has just begun was asked for.
+    pub(crate) fn poll_was_asked_for(&mut self, woken: Option<Stamp>) {
+        if let Some(polling) = &mut self.polling {
+            polling.woken = woken;
+        }
     }
 
     /// The poll that [`poll_begins`](Core::poll_begins) announced is over; `took` is real time.
@@ -288,8 +301,8 @@ impl Core {
     ) -> Fate {
         self.cost.polls += 1;
         let was_stuck = self.is_stuck(id);
-        let (began, worker) =
-            self.poll_is_over(id).map_or((now, None), |polling| (polling.since, polling.worker));
+        let polling = self.poll_is_over(id);
+        let (began, worker) = polling.map_or((now, None), |polling| (polling.since, polling.worker));
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
@@ -306,8 +319,8 @@ impl Core {
             record.longest_poll = Duration::ZERO;
         }
         if self.records_segments {
-            let segment = Segment { start: began, busy: now.since(began), polls: 1 };
-            record.ties_mut().record(segment);
+            let woken = polling.and_then(|polling| polling.woken);
+            record.ties_mut().record(began, now.since(began), woken);
         }
         if now.since(began) >= WORTH_REMEMBERING {
             let name = record.name.as_ref().into();

@@ -58,11 +58,13 @@ impl Shared {
         limits: Limits,
     ) -> Shared {
         let multi_thread = runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
+        let clock = Clock::start();
+        let ready = Arc::new(Ready::new(core.records_segments().then_some(clock)));
         Shared {
             name,
             runtime,
-            clock: Clock::start(),
-            ready: Arc::new(Ready::default()),
+            clock,
+            ready,
             samples: limits.samples,
             stuck_after: limits.stuck_after,
             probe_over: Waiters::default(),

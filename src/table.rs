@@ -1,5 +1,7 @@
 //! What is known of each declared task, one record a task.
 
+mod segment;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use crate::chunks::Chunks;
 use crate::clock::Stamp;
 use crate::outcome::Outcome;
 use crate::queue::{Queue, Ticket};
+
+pub(crate) use segment::Segment;
 
 /// Which task: a place in the table, and the place's generation, so that an old id never names a new task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,18 +91,6 @@ pub(crate) struct Successor {
     pub(crate) settled_will_do: bool,
 }
 
-/// One poll of a task, or several that were merged.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Segment {
-    pub(crate) start: Stamp,
-    /// The polls' own time, what lay between them left out.
-    pub(crate) busy: Duration,
-    pub(crate) polls: u32,
-}
-
-/// How many segments a task keeps.
-const SEGMENTS: usize = 64;
-
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
@@ -107,8 +99,14 @@ pub(crate) struct Ties {
     pub(crate) waited_for: Vec<Cow<'static, str>>,
     /// Their numbers, where they were known.
     pub(crate) after: Vec<u64>,
+    /// Those of them whose mere end will do.
+    pub(crate) after_settled: Vec<u64>,
     /// When it was polled, where that is recorded.
     pub(crate) segments: Vec<Segment>,
+    /// The number of the task that declared it, where segments are recorded.
+    pub(crate) declared_in: Option<u64>,
+    /// As declared.
+    pub(crate) no_later_than: Option<Duration>,
     /// Names of the tasks whose handles it waited for while it ran.
     pub(crate) awaited: Vec<Cow<'static, str>>,
     pub(crate) unsettled: usize,
@@ -166,24 +164,6 @@ pub(crate) struct Record {
     pub(crate) aside: bool,
     /// Left out of what `finished()` waits for: it awaits the end of the run itself, or comes after one that does.
     pub(crate) awaits_the_end: bool,
-}
-
-impl Ties {
-    /// Keeps a poll; where there are too many, neighbours are merged two by two.
-    pub(crate) fn record(&mut self, segment: Segment) {
-        if self.segments.len() == SEGMENTS {
-            self.segments = self
-                .segments
-                .chunks(2)
-                .map(|pair| Segment {
-                    start: pair[0].start,
-                    busy: pair.iter().map(|segment| segment.busy).sum(),
-                    polls: pair.iter().map(|segment| segment.polls).sum(),
-                })
-                .collect();
-        }
-        self.segments.push(segment);
-    }
 }
 
 impl Record {

@@ -41,6 +41,8 @@ impl Report {
             seed: core.seed(),
             monkey,
             gate: core.gate().state(now),
+            gate_rules: core.gate().rules().clone(),
+            ready: core.gate().ready_at().map(Stamp::as_duration),
             taken: now.as_duration(),
             last_start: tasks.iter().filter_map(|task| task.started).max(),
             last_finish: tasks
@@ -128,12 +130,15 @@ fn task(record: &Record) -> TaskReport {
         demanded: record.demanded,
         held_too_long: record.held_too_long,
         declared: record.declared.as_duration(),
+        declared_in: ties.and_then(|ties| ties.declared_in),
+        no_later_than: ties.and_then(|ties| ties.no_later_than),
         queued: record.queued.map(Stamp::as_duration),
         started: record.started.map(Stamp::as_duration),
         finished: record.finished.map(Stamp::as_duration),
         outcome: record.outcome.clone(),
         waited_for: ties.into_iter().flat_map(|ties| &ties.waited_for).map(ToString::to_string).collect(),
         after: ties.map_or(Vec::new(), |ties| ties.after.clone()),
+        after_settled: ties.map_or(Vec::new(), |ties| ties.after_settled.clone()),
         segments: ties.into_iter().flat_map(|ties| &ties.segments).map(segment).collect(),
         awaited: ties.into_iter().flat_map(|ties| &ties.awaited).map(ToString::to_string).collect(),
         stuck: record.was_stuck,
@@ -145,7 +150,8 @@ fn task(record: &Record) -> TaskReport {
 }
 
 fn segment(segment: &crate::table::Segment) -> Segment {
-    Segment { start: segment.start.as_duration(), busy: segment.busy, polls: segment.polls }
+    let crate::table::Segment { start, busy, waited, polls } = *segment;
+    Segment { start: start.as_duration(), busy, waited, polls }
 }
 
 fn long_task(stall: &stalls::Stall) -> LongTask {

@@ -56,9 +56,13 @@ impl Core {
             aside: false,
             awaits_the_end: false,
         };
-        record.in_scope = self.scope.takes(declared_in.and_then(|id| self.table.get(id)));
+        let declarer = declared_in.and_then(|id| self.table.get(id));
+        record.in_scope = self.scope.takes(declarer);
         if timeout.is_some() {
             record.ties_mut().timeout = timeout;
+        }
+        if let Some(declarer) = declarer.filter(|_| self.records_segments) {
+            record.ties_mut().declared_in = Some(declarer.number);
         }
         let id = self.table.insert(record);
         let verdict = self.tie(id, after, verdict);
@@ -79,7 +83,9 @@ impl Core {
                 }
                 if let Some(limit) = no_later_than {
                     let at = now.after(limit);
-                    self.table.live(id).ties_mut().no_later = Some(at);
+                    let ties = self.table.live(id).ties_mut();
+                    ties.no_later = Some(at);
+                    ties.no_later_than = Some(limit);
                     self.timers.insert((at, id, Timer::NoLaterThan));
                 }
                 if self.table.live(id).unsettled() == 0 {
@@ -125,6 +131,7 @@ impl Core {
             let ties = record.ties_mut();
             ties.waited_for.push(name);
             ties.after.extend(number);
+            ties.after_settled.extend(number.filter(|_| settled_will_do));
             if ended {
                 continue;
             }

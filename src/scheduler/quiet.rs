@@ -12,7 +12,7 @@ use super::{Actions, Core, Note, Phase, Polling};
 impl Core {
     /// Who is polled now, for attribution.
     fn in_progress(&self) -> Option<Poll> {
-        let Polling { id, since, worker } = self.polling?;
+        let Polling { id, since, worker, .. } = self.polling?;
         let record = self.table.get(id)?;
         let whose = Whose::Governed(record.line);
         Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })

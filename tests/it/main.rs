@@ -36,6 +36,8 @@ mod handles;
 mod names;
 mod observe;
 mod holds;
+mod replay;
+mod what_if;
 mod stuck;
 mod take_over;
 mod lending;

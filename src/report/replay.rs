@@ -1,0 +1,210 @@
+//! What if: a recorded run, played again under another profile, in virtual time.
+//!
+//! The real core decides; only what it is told comes from the recording.
+
+mod script;
+mod steps;
+mod timer;
+mod turn;
+mod world;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::error::{ReplayError, Unplayable};
+use crate::gate::{GateState, HeldBy, OpenedBy};
+use crate::profile::Profile;
+use crate::queue::Queue;
+use crate::text::{Padded, Plain};
+
+use super::{Report, fit};
+use script::Script;
+use world::World;
+
+/// The form of report that is understood here.
+const VERSION: u32 = 1;
+
+/// What a recorded run would have been under a profile; see [`Report::replay`]. All times are since `build()`.
+///
+/// `Display` prints a table of at most 100 columns.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Replay {
+    /// The profile's text form.
+    pub profile: String,
+    /// The tasks in the report, in order of declaration.
+    pub tasks: Vec<ReplayedTask>,
+    /// The numbers of those that start, in the order of their starts.
+    pub start_order: Vec<u64>,
+    /// When the last of them started.
+    pub last_start: Option<Duration>,
+    /// When the last of them that had started ended.
+    pub last_finish: Option<Duration>,
+    /// When the gate opened, if it did.
+    pub gate_opened: Option<Duration>,
+    /// The longest stretch in which the lane did not come to rest: governed polls one after another, with a tick
+    /// between any two.
+    pub longest_stretch: Duration,
+    /// Whether this is more than the recorded run played again: the profile is another one, or something that mattered
+    /// is not in the report.
+    pub is_estimate: bool,
+}
+
+/// One task in a [`Replay`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct ReplayedTask {
+    /// How many tasks were declared before it in the recorded run.
+    pub number: u64,
+    /// Its name in the report.
+    pub name: String,
+    /// In which queue it was declared.
+    pub queue: Queue,
+    /// When its first poll began; none where it does not run.
+    pub started: Option<Duration>,
+    /// When it ended.
+    pub finished: Option<Duration>,
+}
+
+impl Report {
+    /// Plays the recorded run again under this profile, in virtual time: no clock, no runtime, nothing of the tasks
+    /// runs. The same report and profile give the same replay.
+    ///
+    /// The governor's own rules decide who starts when, on one thread. From the recording come each task's declaration,
+    /// predecessors and outcome, what its polls took, what it waited for by itself between them, and what the
+    /// application did: demands, cancellations, ready, a gate opened by hand, its own long tasks while they were
+    /// watched. A wait for another task's handle ends with that task.
+    ///
+    /// Under the recorded profile, on a current_thread runtime, this comes to the recorded run within a few
+    /// milliseconds. Under any other it is an **estimate** and says so. It does not know:
+    ///
+    /// - what contention and caches do to the length of polls and waits, nor what other workers could take over:
+    ///   everything on a multi_thread runtime is an estimate at best;
+    /// - that tasks wait for each other by other means than handles and order;
+    /// - what the application would have done at another moment: it declares, demands and cancels when it did, or when
+    ///   the governed task does that did so;
+    /// - limits: a task that timed out does so after the same polls and waits;
+    /// - requests in flight, except where they held an idle start; a gate they held opens when it did.
+    ///
+    /// A monkey in the profile delays the recorded victim if it is the recorded monkey, else whom it picks among all.
+    ///
+    /// # Errors
+    /// [`ReplayError`] where the profile is wrong, where the report was made without
+    /// [`record_segments`](crate::Builder::record_segments) or before all its tasks had ended, or where it is of
+    /// another version.
+    pub fn replay(&self, profile: &Profile) -> Result<Replay, ReplayError> {
+        profile.check().map_err(|error| ReplayError::new(Unplayable::Profile(error)))?;
+        if self.version != VERSION {
+            return Err(ReplayError::new(Unplayable::Version(self.version)));
+        }
+        let unended =
+            self.tasks.iter().filter(|task| task.outcome.is_none() || task.finished.is_none()).count();
+        if unended > 0 {
+            return Err(ReplayError::new(Unplayable::Unended(unended)));
+        }
+        if self.tasks.iter().any(|task| task.polls > 0 && task.segments.is_empty()) {
+            return Err(ReplayError::new(Unplayable::NoSegments));
+        }
+        let script = Script::of(self, profile);
+        let mut world = World::new(&script, profile, self.seed);
+        world.play();
+        Ok(self.replayed(profile, &world))
+    }
+
+    fn replayed(&self, profile: &Profile, world: &World<'_>) -> Replay {
+        let in_scope: HashSet<u64> = self.tasks.iter().map(|task| task.number).collect();
+        let played = script::tasks(self);
+        let tasks: Vec<ReplayedTask> = played
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| in_scope.contains(&task.number))
+            .map(|(place, task)| {
+                let record = world.record(place);
+                ReplayedTask {
+                    number: task.number,
+                    name: task.name.clone(),
+                    queue: task.queue,
+                    started: record.and_then(|record| record.started).map(Stamp::as_duration),
+                    finished: record.and_then(|record| record.finished).map(Stamp::as_duration),
+                }
+            })
+            .collect();
+        let gate_opened = match world.gate() {
+            GateState::Open { at, .. } => Some(at),
+            GateState::Shut { .. } => None,
+        };
+        // A condition that was false in its own tick began no code.
+        let starts: HashSet<u64> =
+            tasks.iter().filter(|task| task.started.is_some()).map(|task| task.number).collect();
+        let order = world.started().iter().map(|place| played[*place].number);
+        Replay {
+            start_order: order.filter(|number| starts.contains(number)).collect(),
+            profile: profile.to_string(),
+            last_start: tasks.iter().filter_map(|task| task.started).max(),
+            last_finish: tasks
+                .iter()
+                .filter(|task| task.started.is_some())
+                .filter_map(|task| task.finished)
+                .max(),
+            tasks,
+            gate_opened,
+            longest_stretch: world.longest_stretch(),
+            is_estimate: profile.to_string() != self.profile || self.leaves_out_what_mattered(),
+        }
+    }
+
+    fn leaves_out_what_mattered(&self) -> bool {
+        let held_by_requests = matches!(
+            &self.gate,
+            GateState::Open { by: OpenedBy::Quiet, held_by: HeldBy::InFlight { .. }, .. }
+        );
+        self.forgotten > 0
+            || self.holds_forgotten > 0
+            || self.long_tasks_forgotten > 0
+            || held_by_requests
+            || self.tasks.iter().any(|task| task.stuck)
+    }
+}
+
+impl Replay {
+    /// When the last task of this queue that had started ended.
+    pub fn last_finish_of(&self, queue: Queue) -> Option<Duration> {
+        let of_it = self.tasks.iter().filter(|task| task.queue == queue && task.started.is_some());
+        of_it.filter_map(|task| task.finished).max()
+    }
+}
+
+/// The width of the whole, and of a name in it.
+const WIDTH: usize = 100;
+const NAME: usize = 40;
+
+impl fmt::Display for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |time: Option<Duration>| time.map_or("-".to_owned(), fit);
+        let what = if self.is_estimate { "estimate" } else { "replay of the recorded run" };
+        let (start, finish) = (time(self.last_start), time(self.last_finish));
+        let text = format!("{what}: {} tasks; last start {start}, last end {finish}", self.tasks.len());
+        write!(f, "{}", Plain(&text, WIDTH))?;
+        write!(f, "\nprofile: {}", Plain(&self.profile, WIDTH - 9))?;
+        write!(
+            f,
+            "\ngate: {}",
+            self.gate_opened.map_or("shut".to_owned(), |at| format!("opened at {}", fit(at)))
+        )?;
+        write!(f, "\n\n{:>10} {:<NAME$} {:<6} {:>9} {:>9}", "#", "task", "queue", "start", "end")?;
+        for task in &self.tasks {
+            let queue = match task.queue {
+                Queue::Normal => "normal",
+                Queue::Idle => "idle",
+            };
+            let name = Padded(&task.name, NAME);
+            let (start, finish) = (time(task.started), time(task.finished));
+            write!(f, "\n{:>10} {name} {queue:<6} {start:>9} {finish:>9}", task.number)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,299 @@
+//! The core, driven in virtual time as the lane drives it: one thread, one governed poll a tick.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use crate::clock::Stamp;
+use crate::gate::GateState;
+use crate::monkey::Monkey;
+use crate::profile::Profile;
+use crate::scheduler::{Actions, Core};
+use crate::table::{After, Id, Record, Spec};
+
+use super::script::{Part, Script, What};
+use super::timer::{fires, wakes_at};
+
+/// The probe's own; see `quiet/probe.rs`.
+const PERIOD: Duration = Duration::from_millis(6);
+const LATE: Duration = Duration::from_millis(51);
+
+/// What the application does within this time it does in one poll of its own.
+const AT_ONCE: Duration = Duration::from_micros(200);
+
+/// A wake this shortly after a timer is taken as of the same step: threads wake up some tenths of a millisecond late.
+const TOGETHER: Duration = Duration::from_micros(700);
+
+pub(super) struct World<'a> {
+    pub(super) script: &'a Script,
+    pub(super) core: Core,
+    pub(super) actions: Actions,
+    pub(super) now: Duration,
+    agenda: BinaryHeap<Reverse<(Duration, u64, What)>>,
+    scheduled: u64,
+    pub(super) runs: Vec<Running>,
+    /// Which part is the n-th that was declared.
+    declared: Vec<usize>,
+    /// Their predecessors have not been declared yet.
+    postponed: Vec<usize>,
+    pub(super) woken: VecDeque<usize>,
+    pub(super) start_first: bool,
+    /// The lane has to look.
+    pub(super) looks: bool,
+    /// When it looks by itself.
+    pub(super) timer: Option<Duration>,
+    /// When the probe looks next.
+    probe: Option<Duration>,
+    /// Since when the lane has not come to rest, and the longest such stretch.
+    pub(super) busy_since: Option<Duration>,
+    pub(super) longest_stretch: Duration,
+    /// In the order of their starts.
+    pub(super) started: Vec<usize>,
+}
+
+/// How far a part has come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Running {
+    pub(super) id: Option<Id>,
+    pub(super) step: usize,
+    pub(super) ended: bool,
+    /// Before it was declared.
+    demanded: bool,
+    /// Stands among the woken.
+    pub(super) woken: bool,
+    /// Who waits for its end, and for how long after that.
+    pub(super) waiters: Vec<(usize, Duration)>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(script: &'a Script, profile: &Profile, seed: u64) -> World<'a> {
+        let mut profile = profile.clone();
+        // The report's names are each there once.
+        let named = |place: &usize| script.tasks[*place].name.clone();
+        profile.monkey =
+            script.monkey.as_ref().map(|(place, monkey)| Monkey::task(named(place), monkey.delay));
+        let mut world = World {
+            script,
+            core: Core::new(profile, script.rules.clone(), seed),
+            actions: Actions::default(),
+            now: Duration::ZERO,
+            agenda: BinaryHeap::new(),
+            scheduled: 0,
+            runs: vec![Running::default(); script.tasks.len()],
+            declared: Vec::new(),
+            postponed: Vec::new(),
+            woken: VecDeque::new(),
+            start_first: true,
+            looks: false,
+            timer: None,
+            probe: None,
+            busy_since: None,
+            longest_stretch: Duration::ZERO,
+            started: Vec::new(),
+        };
+        for (at, what) in &script.happenings {
+            world.schedule(*at, *what);
+        }
+        world
+    }
+
+    /// Plays until nothing can happen any more.
+    pub(super) fn play(&mut self) {
+        loop {
+            self.come_round();
+            if self.looks {
+                self.lane();
+            } else if !self.rest() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn record(&self, place: usize) -> Option<&Record> {
+        self.core.table().get(self.runs[place].id?)
+    }
+
+    pub(super) fn gate(&self) -> GateState {
+        self.core.gate().state(self.stamp())
+    }
+
+    /// The tasks in the order of their starts.
+    pub(super) fn started(&self) -> &[usize] {
+        &self.started
+    }
+
+    pub(super) fn longest_stretch(&self) -> Duration {
+        self.longest_stretch
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp::from_duration(self.now)
+    }
+
+    pub(super) fn schedule(&mut self, at: Duration, what: What) {
+        self.scheduled += 1;
+        self.agenda.push(Reverse((at, self.scheduled, what)));
+    }
+
+    /// The loop comes round: what has happened meanwhile is seen, and timers fire.
+    pub(super) fn come_round(&mut self) {
+        // Until when the application goes on: nobody comes in between.
+        let mut until = self.now;
+        while let Some(Reverse((at, _, what))) = self.agenda.peek().copied() {
+            let goes_on = what.is_by_the_application() && at <= until;
+            if at > self.now && !goes_on {
+                break;
+            }
+            self.agenda.pop();
+            self.now = self.now.max(at);
+            if let What::Stall(length, None) = what {
+                // The application keeps the thread.
+                self.now = self.now.max(at.saturating_add(length));
+            }
+            if what.is_by_the_application() {
+                until = self.now.saturating_add(AT_ONCE);
+            }
+            self.happen(what, at);
+        }
+        if let Some(planned) = self.probe.filter(|at| fires(*at, self.now)) {
+            self.probe_looks(planned);
+        }
+        self.looks |= self.timer.is_some_and(|at| fires(at, self.now));
+    }
+
+    fn happen(&mut self, what: What, at: Duration) {
+        let now = self.stamp();
+        match what {
+            What::Declare(place) => self.declare(place),
+            What::Wake(place) => self.wake(place),
+            What::Demand(place) => match self.runs[place].id {
+                Some(id) => self.core.demand(id, Stamp::from_duration(self.now), &mut self.actions),
+                // Whoever demands it has its handle, so it is declared in this moment.
+                None => self.runs[place].demanded = true,
+            },
+            What::Cancel(place) => {
+                if let Some(id) = self.runs[place].id {
+                    self.core.cancel(id, now, &mut self.actions);
+                }
+            }
+            What::Ready => self.core.ready(now),
+            What::OpenGate => self.core.open_gate(now, &mut self.actions),
+            What::Crowded => self.core.request_enters("requests".into(), now),
+            What::Deserted => self.core.request_leaves("requests", now, &mut self.actions),
+            What::Stall(length, worker) => {
+                let start = Stamp::from_duration(at);
+                self.core.saw_stall(start, now.max(start.after(length)), worker);
+            }
+        }
+        self.carry();
+    }
+
+    fn probe_looks(&mut self, planned: Duration) {
+        self.probe = Some(self.now.saturating_add(PERIOD)).filter(|_| self.core.wants_probe());
+        if self.probe.is_some() {
+            let now = self.stamp();
+            if self.now.saturating_sub(planned) >= LATE {
+                self.core.saw_stall(Stamp::from_duration(planned), now, None);
+            }
+            self.core.beat(now, &mut self.actions);
+            self.carry();
+        }
+    }
+
+    /// Declares a task, and those that came too early before it. A task whose predecessor is not there yet waits
+    /// for that: whoever declared it had its handle.
+    pub(super) fn declare(&mut self, place: usize) {
+        self.postponed.push(place);
+        while let Some(next) = self.postponed.iter().position(|place| self.may_be_declared(*place)) {
+            let place = self.postponed.remove(next);
+            let script = self.script;
+            let part = &script.tasks[place];
+            let spec = self.spec(part);
+            let now = self.stamp();
+            let id = self.core.declare(spec, now, &mut self.actions);
+            self.runs[place].id = Some(id);
+            self.declared.push(place);
+            if self.runs[place].demanded {
+                self.core.demand(id, Stamp::from_duration(self.now), &mut self.actions);
+            }
+            if script.monkey.as_ref().is_some_and(|(victim, _)| *victim == place) {
+                self.core.seal(now);
+            }
+            self.carry();
+        }
+    }
+
+    fn may_be_declared(&self, place: usize) -> bool {
+        self.script.tasks[place].after.iter().all(|(other, _)| self.runs[*other].id.is_some())
+    }
+
+    fn spec(&self, part: &Part) -> Spec {
+        let after = part.after.iter().filter_map(|(other, settled_will_do)| {
+            let id = self.runs[*other].id?;
+            Some(After { id, outcome: None, settled_will_do: *settled_will_do })
+        });
+        Spec {
+            name: part.name.clone().into(),
+            queue: part.queue,
+            condition: part.condition,
+            blocking: part.blocking,
+            timeout: None,
+            no_later_than: part.no_later_than,
+            never_delay: false,
+            after: after.collect(),
+            declared_in: None,
+            invalid: part.invalid.clone(),
+        }
+    }
+
+    fn wake(&mut self, place: usize) {
+        if !self.runs[place].ended && !std::mem::replace(&mut self.runs[place].woken, true) {
+            self.woken.push_back(place);
+            self.looks = true;
+        }
+    }
+
+    /// Does what the core has decided.
+    pub(super) fn carry(&mut self) {
+        let mut actions = std::mem::take(&mut self.actions);
+        for resolve in &actions.resolve {
+            self.ended(self.declared_at(resolve.id));
+        }
+        for id in actions.poke.drain(..) {
+            self.wake(self.declared_at(id));
+        }
+        self.looks |= actions.lane;
+        if actions.probe && self.probe.is_none() && self.core.wants_probe() {
+            self.probe = Some(self.now.saturating_add(PERIOD));
+        }
+    }
+
+    /// Nothing is forgotten here, so an id's place is the order of declaration.
+    pub(super) fn declared_at(&self, id: Id) -> usize {
+        self.declared.get(id.place()).copied().unwrap_or(self.declared.len())
+    }
+
+    pub(super) fn ended(&mut self, place: usize) {
+        self.runs[place].ended = true;
+        for (waiter, then) in std::mem::take(&mut self.runs[place].waiters) {
+            self.schedule(self.now.saturating_add(then), What::Wake(waiter));
+        }
+    }
+
+    /// The thread sleeps until something happens. False where nothing will.
+    fn rest(&mut self) -> bool {
+        self.busy_since = None;
+        let happens = self.agenda.peek().map(|Reverse((at, ..))| *at);
+        let timer = [self.timer, self.probe].into_iter().flatten().map(|at| wakes_at(at, self.now)).min();
+        let Some(mut at) = [happens, timer].into_iter().flatten().min() else { return false };
+        // Timers of one step fire together, and a recorded wake came a little after its own.
+        if let Some(Reverse((wake, _, What::Wake(_)))) = self.agenda.peek()
+            && timer == Some(at)
+            && *wake < at.saturating_add(TOGETHER)
+        {
+            at = at.max(*wake);
+        }
+        self.now = self.now.max(at);
+        true
+    }
+}
