@@ -138,7 +138,7 @@ impl Scenario {
 
     async fn main(self, governor: &Governor, truth: &Truth, stalls: usize) {
         sleep(Duration::from_millis(100)).await;
-        let injecting = self.inject(truth.clone(), stalls);
+        let injecting = self.inject(governor.clone(), truth.clone(), stalls);
         match self.kind {
             Kind::Root => governor.observe("injected", injecting).await,
             Kind::RootUnobserved => injecting.await,
@@ -148,7 +148,12 @@ impl Scenario {
         sleep(Duration::from_millis(150)).await;
     }
 
-    fn inject(self, truth: Truth, stalls: usize) -> impl Future<Output = ()> + Send + 'static {
+    fn inject(
+        self,
+        governor: Governor,
+        truth: Truth,
+        stalls: usize,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let seed = 7 + self.kind as u64 * 2 + self.workers as u64;
         let mut random = StdRng::seed_from_u64(seed);
         async move {
@@ -156,7 +161,7 @@ impl Scenario {
             for _ in 0..stalls {
                 sleep(Duration::from_millis(random.random_range(90..150))).await;
                 let length = Duration::from_millis(random.random_range(60..=400));
-                self.once(&truth, length).await;
+                self.once(&governor, &truth, length).await;
             }
             if let Some(load) = load {
                 load.abort();
@@ -164,7 +169,7 @@ impl Scenario {
         }
     }
 
-    async fn once(self, truth: &Truth, length: Duration) {
+    async fn once(self, governor: &Governor, truth: &Truth, length: Duration) {
         match self.kind {
             Kind::Timer | Kind::Load | Kind::Root | Kind::RootUnobserved => stall(truth, length),
             Kind::Outside => {
@@ -172,7 +177,8 @@ impl Scenario {
                 let (sender, spawned) = mpsc::channel();
                 let waiting = tokio::task::spawn_blocking(move || spawned.recv());
                 // Made on another thread; awaited by this one, whose own poll stays short.
-                std::thread::spawn(move || sender.send(handle.spawn(async move { stall(&truth, length) })));
+                let observed = governor.observe("injected", async move { stall(&truth, length) });
+                std::thread::spawn(move || sender.send(handle.spawn(observed)));
                 if let Ok(Ok(task)) = waiting.await {
                     drop(task.await);
                 }
