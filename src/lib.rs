@@ -64,8 +64,8 @@
 //! - Blocking closures cannot be stopped from outside. With `panic = "abort"` no panic is survived, nor is a panic
 //!   in a destructor that runs while another panic unwinds.
 //! - tokio's timers have steps of 1 ms and round up: a pulse of 1 ms costs about 2 ms a start.
-//! - Scheduling runs on tokio's clock and is deterministic under a paused one. The lengths of polls and blocking
-//!   tasks are real time.
+//! - Scheduling runs on tokio's clock and is deterministic under a paused one. The lengths of polls are real time;
+//!   what runs on the blocking pool takes real time, of which a paused clock shows none.
 //!
 //! # Further
 //!

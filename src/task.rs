@@ -18,7 +18,7 @@ use crate::queue::Queue;
 /// Any other value goes through [`Task::value`]. The trait is sealed.
 #[diagnostic::on_unimplemented(
     message = "a task returns `()` or a `Result` whose error can be boxed, not `{Self}`",
-    note = "for any other value use `Task::value`; a closure that only panics needs a `()` at its end"
+    note = "async code that gives any other value belongs in `Task::value`, an async fn in `Task::new`; a blocking closure may return `Ok::<_, std::convert::Infallible>(value)`; a closure that only panics needs a `()` at its end"
 )]
 pub trait TaskOutput: sealed::Sealed {
     /// What the handle gives.

@@ -182,8 +182,7 @@ fn slots_are_kept(program: &Program, ran: &Ran) {
             What::IsDropped => running -= 1,
             What::Starts => {
                 // Whether a late one was demanded is not in the report.
-                let ordinary =
-                    ran.report.tasks.get(*number).is_some_and(|task| !task.demanded && !task.held_too_long);
+                let ordinary = ran.report.tasks.get(*number).is_some_and(|task| !jumps(task));
                 assert!(!ordinary || running < program.concurrency, "task {number} went over the limit");
                 running += 1;
             }
@@ -191,12 +190,17 @@ fn slots_are_kept(program: &Program, ran: &Ran) {
     }
 }
 
+/// Started past queue, pulse and slots: somebody demanded it, or the governor itself because it had starved.
+fn jumps(task: &TaskReport) -> bool {
+    task.demanded || task.held_too_long
+}
+
 /// I3, I4, I10: at each ordinary start nobody stood before it.
 fn nobody_is_passed_over(ran: &Ran) {
     let place = |task: &TaskReport| {
         ran.seen.iter().position(|(number, what)| *number as u64 == task.number && *what == What::Starts)
     };
-    for task in ran.report.tasks.iter().filter(|task| !task.demanded) {
+    for task in ran.report.tasks.iter().filter(|task| !jumps(task)) {
         let (Some(started), Some(turn)) = (task.started, place(task)) else { continue };
         if task.queue == Queue::Idle && !task.drawn {
             assert!(
@@ -205,7 +209,7 @@ fn nobody_is_passed_over(ran: &Ran) {
                 task.number
             );
         }
-        for other in ran.report.tasks.iter().filter(|other| !other.demanded && !other.drawn) {
+        for other in ran.report.tasks.iter().filter(|other| !jumps(other) && !other.drawn) {
             // One that was drawn into the normal queue was idle before, and since when is not in the report.
             // Strictly before: what happens within one moment is not in the report.
             let stood = other.queued.is_some_and(|queued| queued < started)
@@ -253,7 +257,7 @@ fn predecessors_come_first(program: &Program, ran: &Ran) {
 /// I5
 fn starts_rest(program: &Program, ran: &Ran) {
     let mut starts: Vec<(Duration, bool)> =
-        ran.report.tasks.iter().filter_map(|task| Some((task.started?, task.demanded))).collect();
+        ran.report.tasks.iter().filter_map(|task| Some((task.started?, jumps(task)))).collect();
     starts.sort();
     let first = ran.report.tasks.iter().map(|task| task.declared).min();
     for (start, demanded) in &starts {
