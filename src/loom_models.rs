@@ -66,7 +66,7 @@ fn loom_a_wake_is_never_lost_between_the_lanes_look_and_its_sleep() {
         let mut seen = [false; 2];
         block_on(poll_fn(|cx| {
             ready.register(1, cx.waker());
-            while let Some(slot) = ready.pop() {
+            while let Some((slot, _)) = ready.pop() {
                 // The poll of that task.
                 seen[slot as usize] |= flags[slot as usize].load(Ordering::Acquire);
             }
