@@ -1,0 +1,68 @@
+//! How a request leaves: the HTTP transport, and one for tests and for virtual time.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::token::Token;
+use crate::wire::Headers;
+
+/// One try of one batch.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The body, compressed with gzip.
+    pub body: Arc<[u8]>,
+    /// What is renewed on each try.
+    pub headers: Headers,
+    /// For the `authorization` header, as a bearer token.
+    pub token: Option<Token>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The `retry-after` header as it came.
+    pub retry_after: Option<String>,
+    /// The body, of which a transport reads at most [`MAX_ANSWER`] bytes.
+    pub body: Vec<u8>,
+}
+
+/// The most bytes of an answer that a transport reads: 64 KiB. An ack of 100 rejected events with a long reason each fits.
+pub const MAX_ANSWER: usize = 64 * 1024;
+
+/// Why no answer came: refused, reset, no such host, cut short.
+#[derive(Debug)]
+pub struct TransportError(Box<dyn std::error::Error + Send + Sync>);
+
+impl TransportError {
+    /// Says why.
+    pub fn new(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> TransportError {
+        TransportError(why.into())
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for TransportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// A request under way.
+pub type Sending = Pin<Box<dyn Future<Output = Result<Response, TransportError>> + Send>>;
+
+/// What carries a request to the endpoint and brings its answer.
+///
+/// Two of them come with the crate: `HttpTransport`, and [`ScriptedTransport`](crate::testing::ScriptedTransport) for tests.
+pub trait Transport: fmt::Debug + Send + Sync + 'static {
+    /// Sends. The future is polled on the beacon's runtime, is bounded by the beacon's own time limit and may be dropped
+    /// at any moment; a panic in it counts as no answer.
+    fn send(&self, request: Request) -> Sending;
+}

@@ -1,0 +1,203 @@
+use std::fmt;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::{MAX_EVENTS, Priority, StreamId, WIRE_VERSION};
+
+/// What all events of one batch share: a batch is homogeneous in priority, app, user and session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The application. A server that knows it from the token refuses another one.
+    pub app: String,
+    /// The stream that numbers these events.
+    pub stream: StreamId,
+    /// Who was there; absent is anonymous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The session, where the application has such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Of all events in the batch.
+    pub priority: Priority,
+    /// Numbers that were given and will never come: their batch was evicted, expired or erased.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
+    /// Present where the stream is over: the number that the next event would have had, which is how many were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+}
+
+/// A range of numbers of a stream that will never arrive, declared so that the server does not count it as lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Whose numbers: a batch may declare the gaps of an older stream.
+    pub stream: StreamId,
+    /// The first number of the range.
+    pub first: u64,
+    /// The last number of the range, itself included.
+    pub last: u64,
+    /// Why: a reason of [`Counters`](super::Counters).
+    pub why: String,
+}
+
+/// One event.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number in the stream, given when the batch was sealed.
+    pub seq: u64,
+    /// A UUID of version 7, given when it was posted.
+    pub id: Uuid,
+    /// The event's type.
+    pub route: String,
+    /// Milliseconds since the epoch on the client's wall clock, when it was posted.
+    pub at: u64,
+    /// Milliseconds since the machine started, when it was posted: with [`names::MONO`](super::names::MONO) of the
+    /// same boot its age is known whatever the wall clock says.
+    pub mono: u64,
+    /// What the application said, as it was encoded.
+    pub data: Box<RawValue>,
+}
+
+/// A batch as a server reads it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Batch {
+    /// The format's version.
+    pub wire: u32,
+    /// What all its events share.
+    #[serde(flatten)]
+    pub head: Head,
+    /// At most [`MAX_EVENTS`]; none in a batch that only ends a stream or declares gaps.
+    pub events: Vec<Event>,
+}
+
+/// Why a body is not a batch of this version.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// It is not JSON of the format, or not JSON at all.
+    Malformed(serde_json::Error),
+    /// It is of a version that this crate does not know.
+    Version(u32),
+    /// It holds more than [`MAX_EVENTS`] events.
+    TooManyEvents(usize),
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyError::Malformed(error) => write!(f, "the body is no batch: {error}"),
+            BodyError::Version(version) => {
+                write!(f, "wire is {version}: {WIRE_VERSION} is the version known here")
+            }
+            BodyError::TooManyEvents(count) => {
+                write!(f, "events holds {count}: at most {MAX_EVENTS} are allowed")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BodyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BodyError::Malformed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Batch {
+    /// Reads a body that is not compressed any more.
+    ///
+    /// # Errors
+    /// Where it is not a batch of version 1 with at most [`MAX_EVENTS`] events. A body of another version says so, even
+    /// where the rest of it does not fit this one.
+    pub fn parse(body: &[u8]) -> Result<Batch, BodyError> {
+        #[derive(Deserialize)]
+        struct Version {
+            wire: u32,
+        }
+        let Version { wire } = serde_json::from_slice(body).map_err(BodyError::Malformed)?;
+        if wire != WIRE_VERSION {
+            return Err(BodyError::Version(wire));
+        }
+        let batch: Batch = serde_json::from_slice(body).map_err(BodyError::Malformed)?;
+        if batch.events.len() > MAX_EVENTS {
+            return Err(BodyError::TooManyEvents(batch.events.len()));
+        }
+        Ok(batch)
+    }
+}
+
+/// Appends one event without its number, which is not known before the batch is sealed: `"id":…}`. [`BatchWriter`] puts
+/// the number in front.
+///
+/// # Errors
+/// Where `data` cannot be JSON (its own `Serialize` failed, or a map's key is no string). `out` then holds a part of the
+/// event: cut it back.
+pub fn encode_event<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: Uuid,
+    route: &str,
+    at: u64,
+    mono: u64,
+    data: &T,
+) -> Result<(), serde_json::Error> {
+    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+    out.extend_from_slice(b"\"id\":\"");
+    out.extend_from_slice(id.hyphenated().encode_lower(&mut text).as_bytes());
+    out.extend_from_slice(b"\",\"route\":");
+    serde_json::to_writer(&mut *out, route)?;
+    out.extend_from_slice(b",\"at\":");
+    serde_json::to_writer(&mut *out, &at)?;
+    out.extend_from_slice(b",\"mono\":");
+    serde_json::to_writer(&mut *out, &mono)?;
+    out.extend_from_slice(b",\"data\":");
+    serde_json::to_writer(&mut *out, data)?;
+    out.push(b'}');
+    Ok(())
+}
+
+/// Writes a batch's body out of events that [`encode_event`] has encoded.
+#[derive(Debug)]
+pub struct BatchWriter {
+    body: Vec<u8>,
+    events: usize,
+}
+
+impl BatchWriter {
+    /// What a number in front of an event adds at most: `{"seq":18446744073709551615,` and a comma.
+    pub const SEQ_ROOM: usize = 28;
+
+    /// Begins a body.
+    pub fn new(head: &Head) -> BatchWriter {
+        let mut body = Vec::with_capacity(1024);
+        // A Head has only strings, numbers and lists of them: it cannot fail.
+        let head = serde_json::to_vec(head).unwrap_or_default();
+        let _ = write!(body, "{{\"wire\":{WIRE_VERSION}");
+        if head.len() > 2 {
+            body.push(b',');
+            body.extend_from_slice(&head[1..head.len() - 1]);
+        }
+        body.extend_from_slice(b",\"events\":[");
+        BatchWriter { body, events: 0 }
+    }
+
+    /// Adds an event with its number.
+    pub fn event(&mut self, seq: u64, encoded: &[u8]) {
+        if self.events > 0 {
+            self.body.push(b',');
+        }
+        let _ = write!(self.body, "{{\"seq\":{seq},");
+        self.body.extend_from_slice(encoded);
+        self.events += 1;
+    }
+
+    /// The body, not compressed.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.body.extend_from_slice(b"]}");
+        self.body
+    }
+}
