@@ -1,0 +1,62 @@
+//! One answer from the driver to whoever asked: awaited on any runtime, or waited for on a thread with none.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::task::coop::unconstrained;
+
+pub(crate) fn channel<T>() -> (Answerer<T>, Asker<T>) {
+    let (sender, receiver) = oneshot::channel();
+    (Answerer(sender), Asker(receiver))
+}
+
+#[derive(Debug)]
+pub(crate) struct Answerer<T>(oneshot::Sender<T>);
+
+impl<T> Answerer<T> {
+    /// Nobody may be listening any more, which is their right.
+    pub(crate) fn say(self, answer: T) {
+        let _ = self.0.send(answer);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Asker<T>(oneshot::Receiver<T>);
+
+impl<T> Asker<T> {
+    /// None: the driver is gone.
+    pub(crate) async fn wait(self) -> Option<T> {
+        self.0.await.ok()
+    }
+
+    /// None: the driver is gone, or the limit has passed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a thread waits here, in real time, whatever tokio's clock says"
+    )]
+    pub(crate) fn wait_blocking(self, limit: Duration) -> Option<T> {
+        let begun = Instant::now();
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        // Inside a task whose budget is used up the channel would never look ready.
+        let mut receiver = pin!(unconstrained(self.0));
+        loop {
+            if let Poll::Ready(answer) = receiver.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return answer.ok();
+            }
+            let left = limit.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
+            thread::park_timeout(left);
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,82 @@
+//! The batch that is being filled. Its events have no numbers yet, so they may be merged and dropped without a trace in
+//! the stream.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::batch::{Batch, Moment};
+
+/// For how long a later event of the same key replaces an earlier one: 10 s, from Facebook's Banzai client.
+pub(crate) const MERGE_WINDOW: Duration = Duration::from_secs(10);
+
+/// From here on what merging left behind in the buffer is cleared away.
+const MAX_GARBAGE: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) batch: Batch,
+    keys: HashMap<(String, String), Mergeable>,
+    garbage: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mergeable {
+    /// Where in the buffer, which names the slot.
+    start: u32,
+    posted: Moment,
+}
+
+impl Open {
+    pub(crate) fn new(batch: Batch) -> Open {
+        Open { batch, keys: HashMap::new(), garbage: 0 }
+    }
+
+    /// How many bytes of the event of this key a newcomer would replace.
+    pub(crate) fn replaceable(&self, route: &str, key: &str, now: Moment) -> Option<usize> {
+        let entry = self.entry(route, key, now)?;
+        self.batch.slots().iter().find(|slot| slot.start == entry.start).map(|slot| slot.len as usize)
+    }
+
+    fn entry(&self, route: &str, key: &str, now: Moment) -> Option<Mergeable> {
+        let entry = *self.keys.get(&(route.to_owned(), key.to_owned()))?;
+        (now.saturating_sub(entry.posted) <= MERGE_WINDOW).then_some(entry)
+    }
+
+    /// Removes the event of this key. Was there one?
+    pub(crate) fn replace(&mut self, route: &str, key: &str, now: Moment) -> bool {
+        let Some(entry) = self.entry(route, key, now) else { return false };
+        let Some(index) = self.batch.slots().iter().position(|slot| slot.start == entry.start) else {
+            return false;
+        };
+        self.garbage += self.batch.remove(index);
+        if self.garbage > MAX_GARBAGE {
+            self.clear_garbage();
+        }
+        true
+    }
+
+    fn clear_garbage(&mut self) {
+        let before: Vec<u32> = self.batch.slots().iter().map(|slot| slot.start).collect();
+        self.batch.shrink();
+        let after: HashMap<u32, u32> =
+            before.into_iter().zip(self.batch.slots().iter().map(|slot| slot.start)).collect();
+        self.keys.retain(|_, entry| match after.get(&entry.start) {
+            Some(start) => {
+                entry.start = *start;
+                true
+            }
+            None => false,
+        });
+        self.garbage = 0;
+    }
+
+    pub(crate) fn push(&mut self, encoded: &[u8], merge: Option<(&str, &str)>, now: Moment) {
+        self.batch.push(0, encoded);
+        if let Some((route, key)) = merge
+            && let Some(slot) = self.batch.slots().last()
+        {
+            let entry = Mergeable { start: slot.start, posted: now };
+            self.keys.insert((route.to_owned(), key.to_owned()), entry);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! An event comes in: the application's thread is here, so nothing waits and nothing is encoded.
+
+use std::time::Duration;
+
+use super::{Core, LANES, Now, Open, SLOT_BYTES, lane};
+use crate::ledger::{DropReason, Place};
+use crate::receipt::{NotDurable, ReceiptSender};
+use crate::wire::{BatchWriter, Priority};
+
+/// What is posted.
+#[derive(Debug)]
+pub(crate) struct Posting<'a> {
+    pub(crate) route: &'a str,
+    /// By [`encode_event`](crate::wire::encode_event).
+    pub(crate) encoded: &'a [u8],
+    pub(crate) priority: Priority,
+    pub(crate) delay: Duration,
+    pub(crate) merge: Option<&'a str>,
+    pub(crate) signal: bool,
+    pub(crate) receipt: Option<ReceiptSender>,
+    pub(crate) expires_at: u64,
+}
+
+/// What could not be taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Dropped(DropReason),
+    /// Too large for any batch: set aside as a dead letter.
+    Oversize,
+}
+
+impl Core {
+    /// Takes an event in. `Ok(true)`: the driver has to be woken.
+    pub(crate) fn post(&mut self, mut posting: Posting<'_>, now: Now) -> Result<bool, Refusal> {
+        let refused = self.admit(&posting, now);
+        if let Err(refusal) = refused {
+            if let Some(receipt) = posting.receipt.take() {
+                match refusal {
+                    Refusal::Dropped(reason) => receipt.refuse(reason),
+                    Refusal::Oversize => receipt.say(Err(NotDurable::Oversize)),
+                }
+            }
+            return Err(refusal);
+        }
+        let lane = lane(posting.priority);
+        let mut wake = self.seal_if_full(&posting, now);
+        if self.open[lane].is_none() {
+            self.open[lane] = Some(Open::new(self.new_batch(posting.priority, now)));
+        }
+        let Some(open) = &mut self.open[lane] else { return Ok(false) };
+
+        let merge = posting.merge.filter(|_| posting.receipt.is_none()).map(|key| (posting.route, key));
+        if let Some((route, key)) = merge {
+            let before = open.batch.bytes();
+            if open.replace(route, key, now.at) {
+                self.bytes -= before - open.batch.bytes();
+                self.ledger.shift(Place::Queued, Place::Merged, 1);
+            }
+        }
+        open.push(posting.encoded, merge, now.at);
+        self.bytes += posting.encoded.len() + SLOT_BYTES;
+        self.ledger.posted(Place::Queued, 1);
+
+        let batch = &mut open.batch;
+        batch.newest_at = batch.newest_at.max(now.wall);
+        batch.expires_at = batch.expires_at.max(posting.expires_at);
+        // Only ever earlier: a steady stream cannot postpone it.
+        let due = if posting.signal { now.at } else { now.at.saturating_add(posting.delay) };
+        batch.due = batch.due.min(due);
+        let durable = posting.receipt.is_some();
+        batch.receipts.extend(posting.receipt);
+        let due = batch.due;
+        let full = batch.len() >= self.limits.batch_events;
+        if full {
+            batch.due = now.at;
+            self.seal(posting.priority);
+        }
+        wake |= (full && self.endpoint.is_open() && self.in_flight < super::MAX_IN_FLIGHT)
+            || durable
+            || due < self.wake_at
+            || self.wants_disk_for_room();
+        if wake {
+            // Once: the driver sets the next moment when it goes back to sleep.
+            self.wake_at = self.wake_at.min(due);
+        }
+        Ok(wake)
+    }
+
+    fn admit(&mut self, posting: &Posting<'_>, now: Now) -> Result<(), Refusal> {
+        if self.closed {
+            let closed = DropReason::Closed;
+            self.ledger.posted(Place::Dropped(closed), 1);
+            return Err(Refusal::Dropped(closed));
+        }
+        let alone = self.overhead + BatchWriter::SEQ_ROOM + posting.encoded.len();
+        if alone > self.limits.batch_bytes {
+            self.ledger.posted(Place::Dead, 1);
+            return Err(Refusal::Oversize);
+        }
+        if !self.make_room(posting, now) {
+            let full = DropReason::QueueFull;
+            self.ledger.posted(Place::Dropped(full), 1);
+            return Err(Refusal::Dropped(full));
+        }
+        Ok(())
+    }
+
+    /// A batch that this event does not fit into any more is sealed. Has the driver something to do then?
+    fn seal_if_full(&mut self, posting: &Posting<'_>, now: Now) -> bool {
+        let Some(open) = &mut self.open[lane(posting.priority)] else { return false };
+        let newcomer = posting.encoded.len() + BatchWriter::SEQ_ROOM;
+        if open.batch.encoded_len(self.overhead) + newcomer <= self.limits.batch_bytes {
+            return false;
+        }
+        open.batch.due = now.at;
+        self.seal(posting.priority);
+        self.endpoint.is_open() && self.in_flight < super::MAX_IN_FLIGHT
+    }
+
+    /// Room for one more event of this priority: at the limit a basic newcomer has none, a vital one takes the oldest
+    /// basic event's, and a vital one's only where no basic one is left.
+    fn make_room(&mut self, posting: &Posting<'_>, now: Now) -> bool {
+        let replaced = match (posting.merge, &self.open[lane(posting.priority)]) {
+            (Some(key), Some(open)) => open.replaceable(posting.route, key, now.at),
+            _ => None,
+        };
+        let events = usize::from(replaced.is_none());
+        let bytes = (posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
+        while self.ledger.in_memory() as usize + events > self.limits.events
+            || self.bytes + bytes > self.limits.bytes
+        {
+            let made = self.unload_one() || (posting.priority == Priority::Vital && self.displace_one());
+            if !made {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays.
+    fn displace_one(&mut self) -> bool {
+        let displaced = Place::Dropped(DropReason::Displaced);
+        for priority in LANES.into_iter().rev() {
+            let lane = lane(priority);
+            while let Some(batch) = self.queues[lane].front_mut() {
+                let before = batch.bytes();
+                let Some(slot) = batch.pop_first() else {
+                    // Emptied before: what it had to declare goes with a later one.
+                    if let Some(batch) = self.queues[lane].pop_front() {
+                        self.give_up(batch, Place::Queued, DropReason::Displaced);
+                    }
+                    continue;
+                };
+                let stream = batch.head.stream;
+                self.bytes -= before - batch.bytes();
+                self.ledger.shift(Place::Queued, displaced, 1);
+                super::batch::add_gap(&mut self.gaps, stream, slot.seq, DropReason::Displaced.as_str());
+                return true;
+            }
+            if let Some(open) = &mut self.open[lane] {
+                let before = open.batch.bytes();
+                if open.batch.receipts.is_empty() && open.batch.pop_first().is_some() {
+                    self.bytes -= before - open.batch.bytes();
+                    self.ledger.shift(Place::Queued, displaced, 1);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,169 @@
+//! What became of a request.
+
+use std::time::Duration;
+
+use super::{Batch, Core, Now, Outgoing};
+use crate::endpoint::HeldReason;
+use crate::ledger::Place;
+use crate::wire::Verdict;
+
+/// What the answer to a batch, or its absence, means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// An ack: a verdict an event.
+    Settled(Vec<Verdict>),
+    /// To be sent again as it is.
+    Retry { retry_after: Option<Duration> },
+    /// Too large for this server.
+    TooLarge,
+    /// The batch itself is refused.
+    Refused { status: u16 },
+    /// Something is wrong with the endpoint, and the batch is not at fault.
+    Held(HeldReason),
+}
+
+/// Set aside.
+#[derive(Debug)]
+pub(crate) struct DeadBatch {
+    pub(crate) batch: Batch,
+    pub(crate) reason: &'static str,
+    pub(crate) status: Option<u16>,
+}
+
+impl Core {
+    /// A request has ended.
+    pub(crate) fn settle(&mut self, outgoing: Outgoing, outcome: Outcome, now: Now) {
+        let Outgoing { batch, probe } = outgoing;
+        let was_open = self.endpoint.is_open();
+        self.in_flight -= 1;
+        self.came_back(&batch);
+        match outcome {
+            Outcome::Settled(verdicts) => self.settled(batch, probe, &verdicts, now),
+            Outcome::Retry { retry_after } => {
+                self.endpoint.failed(probe, now.at, retry_after);
+                self.again(batch);
+            }
+            Outcome::Held(why) => {
+                self.endpoint.held(probe, now.at, why);
+                self.again(batch);
+            }
+            Outcome::TooLarge => {
+                self.endpoint.refused_size(probe, batch.encoded_len(Core::overhead(&batch.head)));
+                self.halve(batch);
+            }
+            Outcome::Refused { status } => {
+                self.endpoint.judged_batch(probe);
+                self.bury(batch, "refused", Some(status));
+            }
+        }
+        if !self.endpoint.is_open() {
+            self.unload_replay();
+        } else if !was_open {
+            // Everybody's server is back at the same moment.
+            self.replay_at = None;
+            if self.ledger.spooled() > 0 {
+                self.schedule_replay(now);
+            }
+        }
+    }
+
+    fn settled(&mut self, mut batch: Batch, probe: bool, verdicts: &[Verdict], now: Now) {
+        let encoded = batch.encoded_len(Core::overhead(&batch.head));
+        let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| wanted(verdict)).count();
+        let kept = count(|verdict| *verdict == Verdict::Retry);
+        if kept < verdicts.len() || verdicts.is_empty() {
+            self.endpoint.succeeded(probe, encoded);
+        }
+        let accepted = count(|verdict| *verdict == Verdict::Accepted) as u64;
+        let rejected = count(|verdict| matches!(verdict, Verdict::Rejected(_))) as u64;
+        self.ledger.shift(Place::InFlight, Place::Acked, accepted);
+        self.ledger.shift(Place::InFlight, Place::Rejected, rejected);
+        let before = batch.bytes();
+        if kept == 0 {
+            self.bytes -= before;
+            self.forget_rows(&mut batch);
+            return;
+        }
+        // The server asks for time: the endpoint's, as a batch owns no timer.
+        self.endpoint.failed(probe && kept == verdicts.len(), now.at, None);
+        if kept < verdicts.len() {
+            batch.retain(|index| verdicts.get(index) == Some(&Verdict::Retry));
+            batch.head.gaps.clear();
+        }
+        self.bytes -= before - batch.bytes();
+        self.again(batch);
+    }
+
+    /// Back ahead of what came later.
+    fn again(&mut self, batch: Batch) {
+        self.ledger.shift(Place::InFlight, Place::Queued, batch.events());
+        self.enqueue(batch);
+    }
+
+    fn halve(&mut self, mut batch: Batch) {
+        if batch.len() < 2 {
+            return self.bury(batch, "oversize", Some(413));
+        }
+        let rest = batch.split_off(batch.len().div_ceil(2));
+        self.again(rest);
+        self.again(batch);
+    }
+
+    /// Becomes a dead letter: its numbers will not come by themselves.
+    fn bury(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
+        self.bytes -= batch.bytes();
+        self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
+        self.declare(batch.gaps("dead"));
+        self.declare(std::mem::take(&mut batch.head.gaps));
+        self.forget_rows(&mut batch);
+        if !batch.is_empty() {
+            self.dead.push(DeadBatch { batch, reason, status });
+        }
+    }
+
+    /// A single event that fits no batch: counted as dead when it was posted.
+    pub(crate) fn bury_oversize(&mut self, encoded: &[u8], priority: crate::wire::Priority, now: Now) {
+        let mut batch = self.new_batch(priority, now);
+        batch.push(0, encoded);
+        batch.newest_at = now.wall;
+        self.number(&mut batch);
+        let stream = batch.head.stream;
+        self.declare(batch.slots().first().map(|slot| crate::wire::Gap {
+            stream,
+            first: slot.seq,
+            last: slot.seq,
+            why: "dead".to_owned(),
+        }));
+        self.dead.push(DeadBatch { batch, reason: "oversize", status: None });
+        self.wake_at = super::Moment::ZERO;
+    }
+
+    /// A dead letter is tried again, under its old numbers.
+    pub(crate) fn revive(&mut self, mut batch: Batch, now: Now) {
+        batch.due = now.at;
+        batch.since = now.at;
+        batch.ordinal = self.next_ordinal;
+        self.next_ordinal += 1;
+        self.bytes += batch.bytes();
+        self.ledger.shift(Place::Dead, Place::Queued, batch.events());
+        self.enqueue(batch);
+        self.wake_at = super::Moment::ZERO;
+    }
+
+    /// A request was called off: the server may have the events or not, and the next try tells it which they are.
+    pub(crate) fn aborted(&mut self, outgoing: Outgoing) {
+        let Outgoing { mut batch, probe } = outgoing;
+        self.in_flight -= 1;
+        self.came_back(&batch);
+        if probe {
+            self.endpoint.probe_aborted();
+        }
+        batch.attempts = batch.attempts.saturating_sub(1);
+        self.again(batch);
+    }
+
+    /// Dead letters that nobody has put away yet.
+    pub(crate) fn take_dead(&mut self) -> Vec<DeadBatch> {
+        std::mem::take(&mut self.dead)
+    }
+}

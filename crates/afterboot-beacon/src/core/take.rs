@@ -1,0 +1,135 @@
+//! What leaves next.
+
+use super::{Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
+use crate::endpoint::Answer;
+use crate::ledger::{DropReason, Place};
+use crate::wire::Priority;
+
+/// A batch in the driver's hands, to be sent. It comes back by [`Core::settle`] or [`Core::aborted`].
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) batch: Batch,
+    /// Its outcome decides whether the endpoint is well again.
+    pub(crate) probe: bool,
+}
+
+impl Core {
+    /// The next batch to send, if one may leave now.
+    pub(crate) fn take(&mut self, now: Now) -> Option<Outgoing> {
+        if self.in_flight >= MAX_IN_FLIGHT {
+            return None;
+        }
+        let probe = match self.endpoint.ask(now.at) {
+            Answer::No(_) => return None,
+            // What left before the failure is still under way: its outcome is not the probe's.
+            Answer::Probe if self.in_flight > 0 => return None,
+            answer => answer == Answer::Probe,
+        };
+        loop {
+            let mut batch = self.next_batch(now)?;
+            if batch.expires_at <= now.wall && !batch.is_empty() {
+                self.give_up(batch, Place::Queued, DropReason::Expired);
+                continue;
+            }
+            if batch.is_empty() && batch.head.gaps.is_empty() && batch.head.end.is_none() {
+                self.give_up(batch, Place::Queued, DropReason::Displaced);
+                continue;
+            }
+            self.fit(&mut batch);
+            batch.attempts += 1;
+            self.ledger.shift(Place::Queued, Place::InFlight, batch.events());
+            self.out.insert(batch.ordinal);
+            self.in_flight += 1;
+            if probe {
+                self.endpoint.probe_left();
+            }
+            return Some(Outgoing { batch, probe });
+        }
+    }
+
+    fn next_batch(&mut self, now: Now) -> Option<Batch> {
+        for priority in LANES {
+            let due = self.open[lane(priority)].as_ref().is_some_and(|open| open.batch.due <= now.at);
+            if due {
+                self.seal(priority);
+            }
+        }
+        let due = |batch: &Batch| batch.due <= now.at;
+        let vital = lane(Priority::Vital);
+        if self.queues[vital].front().is_some_and(due) {
+            return self.queues[vital].pop_front();
+        }
+        let basic = lane(Priority::Basic);
+        let live = self.queues[basic].front().is_some_and(due);
+        // In turn: a backlog holds up nothing new, and a steady stream does not hold up the backlog.
+        self.replay_turn = !self.replay_turn && !self.replay.is_empty();
+        if self.replay_turn || !live { self.replay.pop_front() } else { None }
+            .or_else(|| if live { self.queues[basic].pop_front() } else { None })
+    }
+
+    /// As many events as one request may carry: small batches join, one that the server would find too large is parted.
+    fn fit(&mut self, batch: &mut Batch) {
+        let limit = self.endpoint.limit().min(self.limits.batch_bytes);
+        let overhead = Core::overhead(&batch.head);
+        if !batch.replayed {
+            let queue = &mut self.queues[lane(batch.priority())];
+            while let Some(next) = queue.front() {
+                let fits = batch.len() + next.len() <= self.limits.batch_events
+                    && batch.encoded_len(overhead) + next.encoded_len(Core::overhead(&next.head)) <= limit;
+                if !fits || !batch.may_absorb(next) {
+                    break;
+                }
+                if let Some(next) = queue.pop_front() {
+                    batch.absorb(next);
+                }
+            }
+        }
+        if batch.len() > 1 && batch.encoded_len(overhead) > limit {
+            let fitting = batch.fitting(overhead, limit).max(1);
+            if fitting < batch.len() {
+                let rest = batch.split_off(fitting);
+                self.enqueue(rest);
+            }
+        }
+    }
+
+    /// When the driver has to look again, if nothing happens before.
+    pub(crate) fn next_wake(&self, now: Now) -> Moment {
+        let mut wake = self.replay_at.filter(|_| self.endpoint.is_open()).unwrap_or(Moment::MAX);
+        let open = || self.open.iter().flatten().map(|open| &open.batch).filter(|batch| !batch.is_empty());
+        let fronts = || self.queues.iter().filter_map(|queue| queue.front());
+        if self.in_flight < MAX_IN_FLIGHT {
+            let due = open().chain(fronts()).map(|batch| batch.due);
+            let due = due.chain(self.replay.front().map(|_| now.at)).min();
+            match self.endpoint.ask(now.at) {
+                Answer::Go => wake = wake.min(due.unwrap_or(Moment::MAX)),
+                Answer::Probe if self.in_flight == 0 => wake = wake.min(due.unwrap_or(Moment::MAX)),
+                Answer::No(Some(until)) => wake = wake.min(due.map_or(Moment::MAX, |due| due.max(until))),
+                Answer::Probe | Answer::No(None) => {}
+            }
+        }
+        if self.has_spool && !self.endpoint.is_open() {
+            let oldest = open().chain(fronts()).map(|batch| batch.since + SPOOL_AGE).min();
+            wake = wake.min(oldest.unwrap_or(Moment::MAX));
+        }
+        let expiry = fronts().filter(|batch| !batch.is_empty()).map(|batch| batch.expires_at).min();
+        if let Some(at) = expiry {
+            let left = Moment::from_millis(at.saturating_sub(now.wall));
+            wake = wake.min(now.at.saturating_add(left));
+        }
+        wake
+    }
+
+    /// Gives up what is not worth anything any more. The fronts are the oldest.
+    pub(crate) fn expire(&mut self, now: Now) {
+        for lane in 0..self.queues.len() {
+            while let Some(batch) = self.queues[lane].pop_front() {
+                if batch.expires_at > now.wall || batch.is_empty() {
+                    self.queues[lane].push_front(batch);
+                    break;
+                }
+                self.give_up(batch, Place::Queued, DropReason::Expired);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The one task that acts: it sends, writes and waits. What to do is the core's to say.
+
+mod dead;
+#[cfg_attr(not(feature = "spool"), path = "driver/no_disk.rs")]
+mod disk;
+mod leave;
+mod send;
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::futures::Notified;
+use tokio::sync::mpsc;
+use tokio::task::{self, JoinSet};
+use tokio::time::{Sleep, sleep_until};
+
+use self::dead::DeadStore;
+use self::disk::Disk;
+pub(crate) use self::disk::DiskOptions;
+pub(crate) use self::leave::Leave;
+use self::leave::Leaving;
+use self::send::Sent;
+use crate::answer::Answerer;
+use crate::core::{Moment, Now, Outgoing};
+use crate::dead_letter::DeadCommand;
+use crate::event::BeaconEvent;
+use crate::shared::Shared;
+use crate::token::Tokens;
+use crate::transport::Transport;
+
+/// What the application asks the driver for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Flush { deadline: Moment, answer: Answerer<bool> },
+    Leave(Leave),
+    Dead(DeadCommand),
+    Erase { user: String, answer: Answerer<Result<u64, String>> },
+}
+
+/// Everything that was posted before it is away when no batch before `ordinal` is left in memory.
+#[derive(Debug)]
+struct Flush {
+    ordinal: u64,
+    deadline: Moment,
+    answer: Answerer<bool>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    transport: Arc<dyn Transport>,
+    tokens: Tokens,
+    time_limit: Duration,
+    commands: mpsc::UnboundedReceiver<Command>,
+    requests: JoinSet<Sent>,
+    out: HashMap<task::Id, Outgoing>,
+    disk: Disk,
+    dead: DeadStore,
+    flushes: Vec<Flush>,
+    leaving: Option<Leaving>,
+    ended: bool,
+}
+
+/// Why the driver woke up.
+enum Woken {
+    Look,
+    Answered(Result<(task::Id, Sent), task::JoinError>),
+    Disk(disk::Finished),
+    Command(Command),
+    /// The last sender of commands is gone, which a forked child's parent keeps: never in practice.
+    Alone,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        transport: Arc<dyn Transport>,
+        tokens: Tokens,
+        time_limit: Duration,
+        commands: mpsc::UnboundedReceiver<Command>,
+        app: String,
+        disk: DiskOptions,
+    ) -> Driver {
+        Driver {
+            shared,
+            transport,
+            tokens,
+            time_limit,
+            commands,
+            requests: JoinSet::new(),
+            out: HashMap::new(),
+            disk: Disk::new(app, disk),
+            dead: DeadStore::default(),
+            flushes: Vec::new(),
+            leaving: None,
+            ended: false,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let now = shared.now();
+        shared.core().begin(now);
+        loop {
+            // Registered before the core is looked at: what is posted from here on wakes.
+            let mut notified = pin!(shared.wake.notified());
+            let until = self.turn();
+            if self.ended {
+                return;
+            }
+            let mut sleep = pin!(until.and_then(|at| shared.clock.instant(at)).map(sleep_until));
+            let woken = poll_fn(|cx| self.poll(cx, notified.as_mut(), sleep.as_mut().as_pin_mut())).await;
+            match woken {
+                Woken::Look => {}
+                Woken::Answered(answered) => self.answered(answered),
+                Woken::Disk(finished) => self.disk_finished(finished),
+                Woken::Command(command) => self.obey(command),
+                Woken::Alone => self.leave_for_good(),
+            }
+        }
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        notified: Pin<&mut Notified<'_>>,
+        sleep: Option<Pin<&mut Sleep>>,
+    ) -> Poll<Woken> {
+        if let Poll::Ready(command) = self.commands.poll_recv(cx) {
+            return Poll::Ready(command.map_or(Woken::Alone, Woken::Command));
+        }
+        if let Poll::Ready(Some(answered)) = self.requests.poll_join_next_with_id(cx) {
+            return Poll::Ready(Woken::Answered(answered));
+        }
+        if let Poll::Ready(finished) = self.disk.poll(cx) {
+            return Poll::Ready(Woken::Disk(finished));
+        }
+        let due = sleep.is_some_and(|sleep| sleep.poll(cx).is_ready());
+        if due || notified.poll(cx).is_ready() {
+            return Poll::Ready(Woken::Look);
+        }
+        Poll::Pending
+    }
+
+    /// Does all that can be done now. When to look again.
+    fn turn(&mut self) -> Option<Moment> {
+        let now = self.shared.now();
+        self.shared.core().expire(now);
+        self.work_on_leaving(now);
+        if self.may_send() {
+            self.send_all(now);
+        }
+        self.store_dead(now);
+        self.work_on_disk(now);
+        self.answer_flushes(now);
+        self.sleep_until(now)
+    }
+
+    fn sleep_until(&self, now: Now) -> Option<Moment> {
+        let mut core = self.shared.core();
+        let mut until = if self.may_send() { core.next_wake(now) } else { Moment::MAX };
+        for flush in &self.flushes {
+            until = until.min(flush.deadline);
+        }
+        until = until.min(self.disk.looks_again(now)).min(self.leaving_until());
+        core.sleeps_until(until);
+        // The timer's steps are milliseconds: one that is passed by less must not fire before its time has come.
+        (until != Moment::MAX).then_some(until)
+    }
+
+    fn obey(&mut self, command: Command) {
+        let now = self.shared.now();
+        match command {
+            Command::Flush { deadline, answer } => {
+                let ordinal = self.shared.core().hurry(now);
+                self.flushes.push(Flush { ordinal, deadline, answer });
+            }
+            Command::Leave(leave) => self.begin_leaving(leave, now),
+            Command::Dead(command) => self.dead_command(command),
+            Command::Erase { user, answer } => self.erase(user, answer, now),
+        }
+    }
+
+    fn answer_flushes(&mut self, now: Now) {
+        if self.flushes.is_empty() {
+            return;
+        }
+        let core = self.shared.core();
+        let mut waiting = Vec::new();
+        for flush in self.flushes.drain(..) {
+            let left = core.holds_before(flush.ordinal);
+            if left && flush.deadline > now.at {
+                waiting.push(flush);
+            } else {
+                flush.answer.say(!left);
+            }
+        }
+        self.flushes = waiting;
+    }
+
+    fn tell(&self, event: impl FnOnce() -> BeaconEvent) {
+        self.shared.tell(event);
+    }
+}
+
+impl Drop for Driver {
+    /// The runtime went away, or the driver panicked: what can be saved in a moment is saved, and the rest is counted.
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let now = self.shared.now();
+        let mut core = self.shared.core();
+        core.close();
+        for (_, outgoing) in self.out.drain() {
+            core.aborted(outgoing);
+        }
+        let left = core.take_all_for_disk(now);
+        drop(core);
+        let lost = self.disk.save_now(&self.shared, left, now);
+        self.shared.core().abandon(lost);
+    }
+}

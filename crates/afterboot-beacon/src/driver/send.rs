@@ -1,0 +1,171 @@
+//! Requests.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::task;
+use tokio::time::{Instant, timeout};
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
+
+use super::Driver;
+use crate::core::{Now, Outcome, Outgoing};
+use crate::endpoint::State;
+use crate::event::BeaconEvent;
+use crate::shared::lock;
+use crate::transport::{Request, Response};
+use crate::verdict::judge;
+use crate::wire::{Headers, Verdict};
+
+/// How a request ended.
+#[derive(Debug)]
+pub(super) struct Sent {
+    result: Result<Response, String>,
+    took: Duration,
+}
+
+impl Driver {
+    pub(super) fn send_all(&mut self, now: Now) {
+        loop {
+            let taken = self.shared.core().take(now);
+            let Some(outgoing) = taken else { return };
+            self.send(outgoing, now);
+        }
+    }
+
+    fn send(&mut self, mut outgoing: Outgoing, now: Now) {
+        let batch = &mut outgoing.batch;
+        let body = batch.body();
+        let (counters, sender) = {
+            let core = self.shared.core();
+            (core.ledger.counters(), core.stream())
+        };
+        let headers = Headers {
+            sent_at: now.wall,
+            mono: self.shared.clock.mono(now),
+            boot: crate::clock::boot_id().to_string(),
+            events_boot: batch.boot.to_string(),
+            attempt: batch.attempts,
+            sender,
+            counters,
+        };
+        let (events, bytes, attempt) = (batch.len(), body.len(), batch.attempts);
+        self.tell(|| BeaconEvent::Sent { priority: outgoing.batch.priority(), events, bytes, attempt });
+
+        let transport = Arc::clone(&self.transport);
+        let tokens = self.tokens.clone();
+        let time_limit = self.time_limit;
+        let sending = async move {
+            let begun = Instant::now();
+            let sent = timeout(time_limit, async {
+                let token = tokens.get().await;
+                transport.send(Request { body, headers, token }).await
+            });
+            let result = match sent.await {
+                Ok(Ok(response)) => Ok(response),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("no answer within {time_limit:?}")),
+            };
+            Sent { result, took: begun.elapsed() }
+        };
+        // The client's own HTTP spans are nobody's events.
+        let handle = self.requests.spawn(sending.with_subscriber(NoSubscriber::default()));
+        self.out.insert(handle.id(), outgoing);
+    }
+
+    pub(super) fn answered(&mut self, answered: Result<(task::Id, Sent), task::JoinError>) {
+        let (id, sent) = match answered {
+            Ok((id, sent)) => (id, sent),
+            Err(error) => {
+                let why =
+                    if error.is_panic() { "the transport panicked" } else { "the request was called off" };
+                (error.id(), Sent { result: Err(why.to_owned()), took: Duration::ZERO })
+            }
+        };
+        let Some(outgoing) = self.out.remove(&id) else { return };
+        let now = self.shared.now();
+        let events = outgoing.batch.len();
+        let status = sent.result.as_ref().ok().map(|response| response.status);
+        let (outcome, kill, why) = match &sent.result {
+            Ok(response) => {
+                let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(now.wall);
+                let (outcome, kill) = judge(response, events, wall);
+                (outcome, kill, format!("status {}", response.status))
+            }
+            Err(why) => (Outcome::Retry { retry_after: None }, None, why.clone()),
+        };
+        self.note_quality(&outcome, &why, sent.took);
+        if matches!(outcome, Outcome::Held(_)) {
+            self.tokens.forget();
+        }
+        let said = outcome.clone();
+        let (state, was_healthy, limit) = {
+            let mut core = self.shared.core();
+            let was_healthy = *core.endpoint.state() == State::Healthy;
+            core.settle(outgoing, outcome, now);
+            (core.endpoint.state().clone(), was_healthy, core.endpoint.limit())
+        };
+        self.tell_outcome(&said, status, why, events, limit, &state, now);
+        if !was_healthy && state == State::Healthy {
+            self.tell(|| BeaconEvent::Recovered);
+        }
+        if let Some(epoch) = kill {
+            self.tell(|| BeaconEvent::Kill { epoch });
+        }
+    }
+
+    fn note_quality(&self, outcome: &Outcome, why: &str, took: Duration) {
+        let mut quality = lock(&self.shared.quality);
+        match outcome {
+            Outcome::Settled(_) | Outcome::TooLarge | Outcome::Refused { .. } => quality.answered(took),
+            Outcome::Retry { .. } => quality.failed(why.to_owned()),
+            Outcome::Held(why) => quality.failed(why.to_string()),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one line of the log, with all that it says")]
+    fn tell_outcome(
+        &self,
+        outcome: &Outcome,
+        status: Option<u16>,
+        why: String,
+        events: usize,
+        limit: usize,
+        state: &State,
+        now: Now,
+    ) {
+        let wait = match state {
+            State::Healthy => Duration::ZERO,
+            State::Backoff { until, .. } | State::Held { until, .. } => until.saturating_sub(now.at),
+        };
+        match outcome {
+            Outcome::Settled(verdicts) => {
+                let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|v| wanted(v)).count();
+                let accepted = count(|verdict| *verdict == Verdict::Accepted);
+                let again = count(|verdict| *verdict == Verdict::Retry);
+                let rejected = verdicts.len() - accepted - again;
+                self.tell(|| BeaconEvent::Acked { accepted, rejected, again });
+            }
+            Outcome::Retry { .. } => self.tell(|| BeaconEvent::Failed { status, why, wait }),
+            Outcome::TooLarge => self.tell(|| BeaconEvent::Split { limit }),
+            Outcome::Refused { status } => {
+                let (events, status) = (events as u64, Some(*status));
+                self.tell(|| BeaconEvent::Dead { events, reason: "refused", status });
+            }
+            Outcome::Held(why) => {
+                tracing::warn!(%why, "the endpoint is held: events wait until it takes them");
+                self.tell(|| BeaconEvent::Held { why: why.clone(), wait });
+            }
+        }
+    }
+
+    /// Calls off what is under way. The batches are back in their queues.
+    pub(super) fn abort_requests(&mut self) {
+        self.requests.abort_all();
+        self.requests.detach_all();
+        let mut core = self.shared.core();
+        for (_, outgoing) in self.out.drain() {
+            core.aborted(outgoing);
+        }
+    }
+}

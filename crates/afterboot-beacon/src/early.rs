@@ -1,0 +1,190 @@
+//! Posts from before there is a beacon.
+
+use std::mem;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::clock;
+use crate::core::{Moment, Now};
+use crate::ledger::{DropReason, Place};
+use crate::post::{Post, PostOptions, Target, guarded, post, post_at};
+use crate::receipt::ReceiptSender;
+use crate::shared::{Shared, lock};
+
+/// At most so many posts wait for a beacon.
+const MAX_EARLY: usize = 1000;
+/// At most so many bytes of them.
+const MAX_EARLY_BYTES: usize = 1024 * 1024;
+
+/// A queue for events that are posted before the beacon is built, for a `static`. The beacon that is built
+/// [with it](crate::BeaconBuilder::early) takes them over in the order in which they were posted; from then on a post
+/// goes straight to the beacon.
+///
+/// Holds 1,000 events or 1 MiB, whichever comes first; what does not fit is counted as dropped (`early_full`) by the
+/// beacon that takes the queue over.
+///
+/// ```
+/// use afterboot_beacon::Early;
+///
+/// static EARLY: Early = Early::new();
+///
+/// EARLY.post("process_started", &std::process::id());
+/// assert_eq!(EARLY.len(), 1);
+/// ```
+#[derive(Debug)]
+pub struct Early(Mutex<State>);
+
+#[derive(Debug)]
+enum State {
+    Waiting { posts: Vec<EarlyPost>, bytes: usize, dropped: u64, unencodable: u64 },
+    Attached(Weak<Shared>),
+}
+
+#[derive(Debug)]
+struct EarlyPost {
+    route: String,
+    data: Box<RawValue>,
+    wall: u64,
+    mono: u64,
+    delay: Option<Duration>,
+    vital: bool,
+    signal: bool,
+    merge: Option<String>,
+    keep: Option<Duration>,
+    receipt: Option<ReceiptSender>,
+}
+
+impl Default for Early {
+    fn default() -> Early {
+        Early::new()
+    }
+}
+
+impl Early {
+    /// An empty queue.
+    pub const fn new() -> Early {
+        Early(Mutex::new(State::Waiting { posts: Vec::new(), bytes: 0, dropped: 0, unencodable: 0 }))
+    }
+
+    /// Like [`Beacon::post`](crate::Beacon::post).
+    pub fn post<'a, T: Serialize + ?Sized>(&'a self, route: &'a str, data: &'a T) -> Post<'a, T> {
+        Post::new(Target::Early(self), route, data)
+    }
+
+    /// How many events wait. None does once a beacon has taken the queue over.
+    pub fn len(&self) -> usize {
+        match &*lock(&self.0) {
+            State::Waiting { posts, .. } => posts.len(),
+            State::Attached(_) => 0,
+        }
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn submit<T: Serialize + ?Sized>(
+        &self,
+        route: &str,
+        data: &T,
+        options: PostOptions<'_>,
+        receipt: Option<ReceiptSender>,
+    ) {
+        let beacon = match &*lock(&self.0) {
+            State::Attached(shared) => Some(shared.upgrade()),
+            State::Waiting { .. } => None,
+        };
+        if let Some(beacon) = beacon {
+            return match beacon {
+                Some(shared) => post(shared.here(), route, data, options, receipt),
+                None => refuse(receipt, DropReason::Closed),
+            };
+        }
+        let (wall, mono) = (clock::system_ms(), clock::mono_ms());
+        let data = guarded(|| to_raw_value(data));
+        let post = data.map(|data| EarlyPost {
+            route: route.to_owned(),
+            data,
+            wall,
+            mono,
+            delay: options.delay,
+            vital: options.vital,
+            signal: options.signal,
+            merge: options.merge.map(str::to_owned),
+            keep: options.keep,
+            receipt,
+        });
+        self.keep(post);
+    }
+
+    fn keep(&self, post: Option<EarlyPost>) {
+        let beacon = match &mut *lock(&self.0) {
+            State::Waiting { unencodable, .. } if post.is_none() => {
+                *unencodable += 1;
+                return;
+            }
+            State::Waiting { posts, bytes, dropped, .. } => {
+                let Some(post) = post else { return };
+                let size = post.data.get().len();
+                if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
+                    *dropped += 1;
+                    refuse(post.receipt, DropReason::EarlyFull);
+                } else {
+                    *bytes += size;
+                    posts.push(post);
+                }
+                return;
+            }
+            // It was built while this event was being encoded.
+            State::Attached(shared) => shared.upgrade(),
+        };
+        match (beacon, post) {
+            (Some(shared), Some(post)) => post.replay(&shared),
+            (Some(shared), None) => {
+                shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
+            }
+            (None, post) => refuse(post.and_then(|post| post.receipt), DropReason::Closed),
+        }
+    }
+
+    /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile.
+    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
+        let mut state = lock(&self.0);
+        let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
+        if let State::Waiting { posts, dropped, unencodable, .. } = before {
+            for post in posts {
+                post.replay(shared);
+            }
+            let mut core = shared.core();
+            core.ledger.posted(Place::Dropped(DropReason::EarlyFull), dropped);
+            core.ledger.posted(Place::Dropped(DropReason::Unencodable), unencodable);
+        }
+    }
+}
+
+impl EarlyPost {
+    fn replay(self, shared: &Shared) {
+        let now = shared.now();
+        // It was posted this long ago, and its delay has been running since.
+        let ago = Moment::from_millis(shared.clock.mono(now).saturating_sub(self.mono));
+        let then = Now { at: now.at.saturating_sub(ago), wall: self.wall };
+        let options = PostOptions {
+            delay: self.delay,
+            vital: self.vital,
+            signal: self.signal,
+            merge: self.merge.as_deref(),
+            keep: self.keep,
+        };
+        post_at(shared, &self.route, &*self.data, options, self.receipt, then, self.mono);
+    }
+}
+
+fn refuse(receipt: Option<ReceiptSender>, reason: DropReason) {
+    if let Some(receipt) = receipt {
+        receipt.refuse(reason);
+    }
+}

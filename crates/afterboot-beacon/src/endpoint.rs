@@ -1,0 +1,224 @@
+//! One endpoint, one state: may a request leave now? The same answer for live events, for replay and for a signal.
+
+use std::fmt;
+use std::mem;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::core::Moment;
+use crate::wire::MAX_BODY;
+
+/// 1, 2, 4 … 32 s: from a published rewrite of Facebook's Banzai client.
+const BACKOFF_MAX: Duration = Duration::from_secs(32);
+/// A held endpoint needs a person, or a new token: 30 s, 1, 2 … 10 min.
+const HELD_FIRST: Duration = Duration::from_secs(30);
+const HELD_MAX: Duration = Duration::from_secs(600);
+/// A server may ask for an hour and not for longer: `Retry-After: 99999999999` is no reason to be silent for ever.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// So many batches in a row must be taken before a larger one is tried again, twice as many after each refusal.
+const REGROW_AFTER: u32 = 8;
+const REGROW_AFTER_MAX: u32 = 512;
+/// Smaller than this a limit never gets: an event alone is larger, and has its own end.
+const SMALLEST_BODY: usize = 512;
+
+/// Why an endpoint is held: something a retry does not mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeldReason {
+    /// The endpoint answered with this status: a redirect, a refused token, a proxy's own page.
+    Status(u16),
+    /// It answered 2xx with something that is not an ack of every event, as a captive portal does. Says what was wrong.
+    NoAck(String),
+    /// It speaks another version of the wire format.
+    WireVersion(String),
+}
+
+impl fmt::Display for HeldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeldReason::Status(status) => write!(f, "status {status}"),
+            HeldReason::NoAck(why) | HeldReason::WireVersion(why) => f.write_str(why),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    Healthy,
+    Backoff { until: Moment, step: u32 },
+    Held { why: HeldReason, until: Moment, step: u32 },
+}
+
+/// May a request leave?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Go,
+    /// One, and its outcome decides.
+    Probe,
+    /// Not before this moment; without one, not before something else happens.
+    No(Option<Moment>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    state: State,
+    offline: bool,
+    probing: bool,
+    rng: StdRng,
+    /// The largest body that the server is believed to take.
+    limit: usize,
+    taken: u32,
+    regrow_after: u32,
+    /// The limit was raised last, so a refusal speaks of that.
+    grown: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn new(seed: u64) -> Endpoint {
+        Endpoint {
+            state: State::Healthy,
+            offline: false,
+            probing: false,
+            rng: StdRng::seed_from_u64(seed),
+            limit: MAX_BODY,
+            taken: 0,
+            regrow_after: REGROW_AFTER,
+            grown: false,
+        }
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.offline && self.state == State::Healthy
+    }
+
+    pub(crate) fn ask(&self, now: Moment) -> Answer {
+        if self.offline {
+            return Answer::No(None);
+        }
+        match self.state {
+            State::Healthy => Answer::Go,
+            _ if self.probing => Answer::No(None),
+            State::Backoff { until, .. } | State::Held { until, .. } if until > now => {
+                Answer::No(Some(until))
+            }
+            _ => Answer::Probe,
+        }
+    }
+
+    /// When a shut gate opens for a probe, as far as that is known.
+    pub(crate) fn opens_at(&self) -> Option<Moment> {
+        match self.state {
+            _ if self.offline => None,
+            State::Healthy => Some(Moment::ZERO),
+            State::Backoff { until, .. } | State::Held { until, .. } => Some(until),
+        }
+    }
+
+    pub(crate) fn probe_left(&mut self) {
+        self.probing = true;
+    }
+
+    /// The probe was called off: nothing was learnt.
+    pub(crate) fn probe_aborted(&mut self) {
+        self.probing = false;
+    }
+
+    /// An answer that settles events. Only the probe's leads out of a backoff: a request that left before the failure
+    /// says nothing of what came after it.
+    pub(crate) fn succeeded(&mut self, probe: bool, body_len: usize) {
+        if probe {
+            self.probing = false;
+            self.state = State::Healthy;
+        }
+        if self.limit >= MAX_BODY || body_len * 2 < self.limit {
+            return;
+        }
+        self.taken += 1;
+        if self.taken >= self.regrow_after {
+            self.taken = 0;
+            self.limit = (self.limit * 2).min(MAX_BODY);
+            self.grown = true;
+        }
+    }
+
+    /// No answer, or one that a retry may mend.
+    pub(crate) fn failed(&mut self, probe: bool, now: Moment, retry_after: Option<Duration>) {
+        let step = match self.state {
+            State::Backoff { step, .. } if probe => (step + 1).min(5),
+            // The second of two requests that failed together is no second failure.
+            State::Backoff { step, until } => {
+                let until = until.max(now + retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
+                self.state = State::Backoff { until, step };
+                return;
+            }
+            State::Held { .. } if !probe => return,
+            _ => 0,
+        };
+        self.probing = self.probing && !probe;
+        let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
+        let wait = wait.max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
+        self.state = State::Backoff { until: now + wait, step };
+    }
+
+    /// An answer that says something is wrong with the endpoint itself.
+    pub(crate) fn held(&mut self, probe: bool, now: Moment, why: HeldReason) {
+        let step = match self.state {
+            State::Held { step, .. } if probe => (step + 1).min(5),
+            State::Held { .. } => return,
+            _ => 0,
+        };
+        self.probing = self.probing && !probe;
+        let wait = (HELD_FIRST * (1 << step)).min(HELD_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
+        self.state = State::Held { why, until: now + wait, step };
+    }
+
+    /// An answer that judges the batch: the endpoint is there and well.
+    pub(crate) fn judged_batch(&mut self, probe: bool) {
+        if probe {
+            self.probing = false;
+            self.state = State::Healthy;
+        }
+    }
+
+    /// A body of this size was refused as too large.
+    pub(crate) fn refused_size(&mut self, probe: bool, body_len: usize) {
+        self.judged_batch(probe);
+        self.taken = 0;
+        if mem::take(&mut self.grown) {
+            self.regrow_after = (self.regrow_after * 2).min(REGROW_AFTER_MAX);
+        }
+        self.limit = self.limit.min(body_len / 2).max(SMALLEST_BODY);
+    }
+
+    /// The largest body to send now.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The network is back: a backoff is over. What holds the endpoint is no matter of the network.
+    pub(crate) fn online(&mut self, now: Moment) {
+        self.offline = false;
+        if let State::Backoff { until, .. } = &mut self.state {
+            *until = (*until).min(now);
+        }
+    }
+
+    pub(crate) fn offline(&mut self) {
+        self.offline = true;
+    }
+
+    /// A moment within the next `spread`, for something that others would do at the same time.
+    pub(crate) fn some_time_within(&mut self, spread: Duration) -> Duration {
+        spread.mul_f64(self.rng.random_range(0.0..=1.0))
+    }
+}

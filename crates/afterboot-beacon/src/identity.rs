@@ -1,0 +1,58 @@
+//! Names that nobody else gives: streams and events.
+
+use std::cell::RefCell;
+use std::process;
+
+use rand::rngs::{StdRng, SysRng};
+use rand::{Rng, SeedableRng, TryRng};
+use uuid::{Builder, Uuid};
+
+use crate::wire::StreamId;
+
+struct Randomness {
+    /// A forked child has its parent's generator: it must not give its parent's names.
+    process: u32,
+    rng: StdRng,
+}
+
+impl Randomness {
+    fn new(process: u32) -> Randomness {
+        let mut seed = [0; 32];
+        // A system without randomness: the addresses and the time are all there is.
+        if SysRng.try_fill_bytes(&mut seed).is_err() {
+            let here = &raw const seed as usize as u64;
+            seed[..8].copy_from_slice(&here.to_le_bytes());
+            seed[8..16].copy_from_slice(&crate::clock::system_ms().to_le_bytes());
+            seed[16..20].copy_from_slice(&process.to_le_bytes());
+        }
+        Randomness { process, rng: StdRng::from_seed(seed) }
+    }
+}
+
+thread_local! {
+    static RANDOMNESS: RefCell<Option<Randomness>> = const { RefCell::new(None) };
+}
+
+/// Random bytes, of which no two threads and no two processes get the same.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    RANDOMNESS.with_borrow_mut(|randomness| {
+        let process = process::id();
+        if randomness.as_ref().is_none_or(|known| known.process != process) {
+            *randomness = Some(Randomness::new(process));
+        }
+        let mut bytes = [0; N];
+        if let Some(known) = randomness {
+            known.rng.fill_bytes(&mut bytes);
+        }
+        bytes
+    })
+}
+
+pub(crate) fn stream() -> StreamId {
+    StreamId::from_bytes(random())
+}
+
+/// A UUID of version 7: the wall clock's milliseconds, then random bits.
+pub(crate) fn event(wall: u64) -> Uuid {
+    Builder::from_unix_timestamp_millis(wall, &random()).into_uuid()
+}

@@ -1,0 +1,159 @@
+//! Starting a beacon, and starting it again in a process that was forked off.
+
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::mpsc;
+
+use crate::clock::{self, Clock, Wall};
+use crate::core::{Core, Limits};
+use crate::driver::{DiskOptions, Driver};
+use crate::error::Error;
+use crate::identity;
+use crate::privacy::AllowLists;
+use crate::shared::{Delays, Shared};
+use crate::token::Tokens;
+use crate::transport::Transport;
+
+/// What requests leave by. A child makes its own connections where it can.
+#[derive(Debug, Clone)]
+pub(crate) enum TransportSource {
+    #[cfg(feature = "http")]
+    Url(String),
+    Own(Arc<dyn Transport>),
+}
+
+impl TransportSource {
+    fn make(&self) -> Result<Arc<dyn Transport>, Error> {
+        match self {
+            #[cfg(feature = "http")]
+            TransportSource::Url(url) => match crate::transport::HttpTransport::new(url) {
+                Ok(transport) => Ok(Arc::new(transport)),
+                Err(error) => Err(Error::config(vec![error.to_string()])),
+            },
+            TransportSource::Own(transport) => Ok(Arc::clone(transport)),
+        }
+    }
+}
+
+/// Everything that a beacon is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub(crate) app: String,
+    pub(crate) transport: TransportSource,
+    pub(crate) tokens: Tokens,
+    pub(crate) limits: Limits,
+    pub(crate) delays: Delays,
+    pub(crate) time_limit: Duration,
+    pub(crate) expiry: Duration,
+    pub(crate) allow: AllowLists,
+    pub(crate) wall: Wall,
+    pub(crate) disk: DiskOptions,
+}
+
+/// Where the driver runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Home {
+    OwnThread(ThreadId),
+    CallersRuntime,
+}
+
+/// The disk's calls, of which one may hang and be left behind.
+const BLOCKING_THREADS: usize = 4;
+
+impl Launch {
+    pub(crate) fn start(
+        &self,
+        user: Option<String>,
+        session: Option<String>,
+        seed: u64,
+        callers: Option<Handle>,
+    ) -> Result<(Arc<Shared>, Home), Error> {
+        let transport = self.transport.make()?;
+        let own = if callers.is_none() { Some(own_runtime()?) } else { None };
+        // tokio's clock is the runtime's.
+        let clock = match (&own, &callers) {
+            (Some(own), _) => {
+                let _inside = own.enter();
+                Clock::start(self.wall)
+            }
+            (None, Some(callers)) => {
+                let _inside = callers.enter();
+                Clock::start(self.wall)
+            }
+            (None, None) => Clock::start(self.wall),
+        };
+        let now = clock.now();
+        let has_spool = self.disk.has_spool();
+        let mut core = Core::new(
+            self.limits.clone(),
+            self.app.clone(),
+            identity::stream(),
+            clock::boot_id(),
+            seed,
+            has_spool,
+        );
+        core.set_user(user, now);
+        core.set_session(session, now);
+        let (commands, obeyed) = mpsc::unbounded_channel();
+        let shared = Shared::new(core, clock, commands, self.clone());
+        let driver = Driver::new(
+            Arc::clone(&shared),
+            transport,
+            self.tokens.clone(),
+            self.time_limit,
+            obeyed,
+            self.app.clone(),
+            self.disk.clone(),
+        );
+        let home = match (own, callers) {
+            (Some(own), _) => {
+                let thread = thread::Builder::new().name("afterboot-beacon".to_owned());
+                let thread = thread.spawn(move || {
+                    own.block_on(driver.run());
+                    // A disk that hangs does not keep the thread.
+                    own.shutdown_background();
+                });
+                Home::OwnThread(thread.map_err(Error::start)?.thread().id())
+            }
+            (None, callers) => {
+                if let Some(callers) = callers {
+                    callers.spawn(driver.run());
+                }
+                Home::CallersRuntime
+            }
+        };
+        Ok((shared, home))
+    }
+
+    /// In a forked child: a stream, a thread and connections of its own, and none of the parent's events.
+    pub(crate) fn start_in_child(&self, user: Option<String>, session: Option<String>) -> Arc<Shared> {
+        let seed = u64::from_le_bytes(identity::random());
+        match self.start(user, session, seed, None) {
+            Ok((shared, _)) => shared,
+            Err(error) => {
+                tracing::warn!(%error, "no beacon in this forked process: its events are counted and not sent");
+                let clock = Clock::start(self.wall);
+                let mut core = Core::new(
+                    self.limits.clone(),
+                    self.app.clone(),
+                    identity::stream(),
+                    clock::boot_id(),
+                    seed,
+                    false,
+                );
+                core.close();
+                let (commands, _) = mpsc::unbounded_channel();
+                Shared::new(core, clock, commands, self.clone())
+            }
+        }
+    }
+}
+
+fn own_runtime() -> Result<Runtime, Error> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().max_blocking_threads(BLOCKING_THREADS).thread_name("afterboot-beacon-disk");
+    builder.build().map_err(Error::start)
+}

@@ -1,0 +1,114 @@
+//! What the application's handles and the driver have in common.
+
+use std::collections::HashSet;
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, broadcast, mpsc};
+
+use crate::clock::Clock;
+use crate::core::{Core, Now};
+use crate::driver::Command;
+use crate::event::BeaconEvent;
+use crate::health::Quality;
+use crate::launch::Launch;
+
+/// A receiver of events that is this far behind loses the oldest.
+pub(crate) const EVENTS_KEPT: usize = 256;
+
+/// How soon events leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delays {
+    pub(crate) vital: Duration,
+    pub(crate) basic: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    pub(crate) wake: Notify,
+    pub(crate) clock: Clock,
+    pub(crate) events: broadcast::Sender<BeaconEvent>,
+    commands: mpsc::UnboundedSender<Command>,
+    pub(crate) quality: Mutex<Quality>,
+    warned: Mutex<HashSet<String>>,
+    pub(crate) launch: Launch,
+    process: u32,
+    /// What this process uses, where it is a child of the one that built the beacon: it has no driver's thread and no
+    /// right to the parent's events.
+    child: OnceLock<Arc<Shared>>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic under the lock is a bug of ours; the application's events are still worth sending.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// At most so many routes are remembered as warned about.
+const MAX_WARNED: usize = 1000;
+
+impl Shared {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        commands: mpsc::UnboundedSender<Command>,
+        launch: Launch,
+    ) -> Arc<Shared> {
+        Arc::new(Shared {
+            core: Mutex::new(core),
+            wake: Notify::new(),
+            clock,
+            events: broadcast::Sender::new(EVENTS_KEPT),
+            commands,
+            quality: Mutex::default(),
+            warned: Mutex::default(),
+            launch,
+            process: process::id(),
+            child: OnceLock::new(),
+        })
+    }
+
+    /// The beacon of this process. One call of the system's, because a fork tells nobody.
+    pub(crate) fn here(&self) -> &Shared {
+        if self.process == process::id() { self } else { self.child().here() }
+    }
+
+    #[cold]
+    fn child(&self) -> &Arc<Shared> {
+        self.child.get_or_init(|| {
+            // Whoever held the lock when the process was forked is not here to give it back.
+            let (user, session) = match self.core.try_lock() {
+                Ok(core) => (core.user().map(str::to_owned), core.session().map(str::to_owned)),
+                Err(_) => (None, None),
+            };
+            self.launch.start_in_child(user, session)
+        })
+    }
+
+    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
+        lock(&self.core)
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Nobody may be listening, which costs one load.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> BeaconEvent) {
+        if self.events.receiver_count() > 0 {
+            let _ = self.events.send(event());
+        }
+    }
+
+    /// Is it the first time for this route?
+    pub(crate) fn warn_once(&self, route: &str) -> bool {
+        let mut warned = lock(&self.warned);
+        warned.len() < MAX_WARNED && warned.insert(route.to_owned())
+    }
+
+    /// To the driver. False: there is none any more.
+    pub(crate) fn command(&self, command: Command) -> bool {
+        self.commands.send(command).is_ok()
+    }
+}
