@@ -6,4 +6,6 @@ mod token;
 mod transport;
 
 pub use token::Token;
+#[cfg(feature = "http")]
+pub use transport::http::{EndpointError, HttpTransport};
 pub use transport::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
