@@ -44,4 +44,6 @@ pub use ledger::DropReason;
 pub use post::Post;
 pub use receipt::{NotDurable, Receipt};
 pub use token::Token;
+#[cfg(feature = "http")]
+pub use transport::http::{EndpointError, HttpTransport};
 pub use transport::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};

@@ -1,5 +1,8 @@
 //! How a request leaves: the HTTP transport, and one for tests and for virtual time.
 
+#[cfg(feature = "http")]
+pub(crate) mod http;
+
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,8 +10,8 @@ use std::sync::Arc;
 use crate::token::Token;
 use crate::wire::Headers;
 
-/// One try of one batch.
-#[derive(Debug, Clone)]
+/// One try of one batch. Its `Debug` says how long the body is, not what the users did.
+#[derive(Clone)]
 pub struct Request {
     /// The body, compressed with gzip.
     pub body: Arc<[u8]>,
@@ -16,6 +19,16 @@ pub struct Request {
     pub headers: Headers,
     /// For the `authorization` header, as a bearer token.
     pub token: Option<Token>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("headers", &self.headers)
+            .field("token", &self.token)
+            .finish()
+    }
 }
 
 /// What came back.

@@ -1,0 +1,13 @@
+//! The integration tests: each name is a claim.
+
+#[cfg(feature = "http")]
+#[path = "../support/server.rs"]
+mod collector;
+#[cfg(feature = "http")]
+#[path = "../support/requests.rs"]
+mod requests;
+
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod server;
