@@ -9,7 +9,10 @@ use serde::Serialize;
 use crate::answer::{self, Answerer, Asker};
 use crate::builder::BeaconBuilder;
 use crate::core::Moment;
-use crate::dead_letter::{DeadCommand, DeadLetter, Which};
+#[cfg(feature = "spool")]
+use crate::dead::{DeadId, DeadLetter};
+#[cfg(feature = "spool")]
+use crate::driver::DeadCommand;
 use crate::driver::{Command, Leave};
 use crate::error::Error;
 use crate::event::BeaconEvents;
@@ -197,39 +200,43 @@ impl Beacon {
         self.ask(|answer| Command::Leave(Leave { deadline, ends, sends: true, answer: Some(answer) }))
     }
 
-    /// The dead letters with a larger id than `after`, at most `limit` of them, oldest first.
+    /// The dead letters after this one, or from the first, at most `limit` of them, oldest first. They are kept in the
+    /// spool: a beacon without one counts them and keeps nothing.
     ///
     /// # Errors
-    /// Where the spool cannot be read, or the beacon has ended.
+    /// Where there is no spool or it cannot be read, or the beacon has ended.
     ///
     /// # Cancel safety
     /// Reading changes nothing.
-    pub async fn dead_letters(&self, after: i64, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+    #[cfg(feature = "spool")]
+    pub async fn dead_letters(&self, after: Option<DeadId>, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         self.ask_for(|answer| Command::Dead(DeadCommand::List { after, limit, answer })).await
     }
 
     /// Sends these dead letters again, under the numbers that they have. How many events they hold.
     ///
     /// # Errors
-    /// Where the spool cannot be written, or the beacon has ended.
+    /// Where there is no spool or it cannot be written, or the beacon has ended.
     ///
     /// # Cancel safety
     /// It happens whether or not somebody waits.
-    pub async fn replay_dead_letters(&self, ids: &[i64]) -> Result<u64, Error> {
-        let which = Which::These(ids.to_vec());
-        self.ask_for(|answer| Command::Dead(DeadCommand::Replay { which, answer })).await
+    #[cfg(feature = "spool")]
+    pub async fn replay_dead_letters(&self, ids: &[DeadId]) -> Result<u64, Error> {
+        let ids = ids.to_vec();
+        self.ask_for(|answer| Command::Dead(DeadCommand::Replay { ids, answer })).await
     }
 
     /// Deletes these dead letters, or all. How many events they held; they stay counted as dead.
     ///
     /// # Errors
-    /// Where the spool cannot be written, or the beacon has ended.
+    /// Where there is no spool or it cannot be written, or the beacon has ended.
     ///
     /// # Cancel safety
     /// It happens whether or not somebody waits.
-    pub async fn purge_dead_letters(&self, ids: Option<&[i64]>) -> Result<u64, Error> {
-        let which = ids.map_or(Which::All, |ids| Which::These(ids.to_vec()));
-        self.ask_for(|answer| Command::Dead(DeadCommand::Purge { which, answer })).await
+    #[cfg(feature = "spool")]
+    pub async fn purge_dead_letters(&self, ids: Option<&[DeadId]>) -> Result<u64, Error> {
+        let ids = ids.map(<[DeadId]>::to_vec);
+        self.ask_for(|answer| Command::Dead(DeadCommand::Purge { ids, answer })).await
     }
 
     /// Erases what this user posted and has not left yet: in memory, in the spool, among the dead letters and in the

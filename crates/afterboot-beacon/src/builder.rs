@@ -101,7 +101,7 @@ impl BeaconBuilder {
     /// its own setter.
     #[cfg(feature = "http")]
     pub fn endpoint(mut self, url: &str) -> BeaconBuilder {
-        match crate::transport::HttpTransport::new(url) {
+        match crate::transport::http::HttpTransport::new(url) {
             Ok(_) => self.transport = Some(TransportSource::Url(url.to_owned())),
             Err(error) => {
                 self.faults.push(error.to_string());

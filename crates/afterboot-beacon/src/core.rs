@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::batch::{Batch, Moment, SLOT_BYTES};
+#[cfg(feature = "spool")]
 pub(crate) use self::disk::{Evicted, Unlisted};
 use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
@@ -181,9 +182,16 @@ impl Core {
         self.has_spool
     }
 
-    /// The spool could not be opened, or is given up.
+    /// The spool does not work, for now: the limits of memory decide.
+    #[cfg(feature = "spool")]
     pub(crate) fn spool_lost(&mut self) {
         self.has_spool = false;
+    }
+
+    #[cfg(feature = "spool")]
+    pub(crate) fn spool_found(&mut self) {
+        self.has_spool = true;
+        self.wake_at = Moment::ZERO;
     }
 
     /// Somebody else is there now: what the one before posted is sealed under their own name.

@@ -1,6 +1,5 @@
 //! The one task that acts: it sends, writes and waits. What to do is the core's to say.
 
-mod dead;
 #[cfg_attr(not(feature = "spool"), path = "driver/no_disk.rs")]
 mod disk;
 mod leave;
@@ -18,7 +17,8 @@ use tokio::sync::mpsc;
 use tokio::task::{self, JoinSet};
 use tokio::time::{Sleep, sleep_until};
 
-use self::dead::DeadStore;
+#[cfg(feature = "spool")]
+pub(crate) use self::disk::DeadCommand;
 use self::disk::Disk;
 pub(crate) use self::disk::DiskOptions;
 pub(crate) use self::leave::Leave;
@@ -26,7 +26,6 @@ use self::leave::Leaving;
 use self::send::Sent;
 use crate::answer::Answerer;
 use crate::core::{Moment, Now, Outgoing};
-use crate::dead_letter::DeadCommand;
 use crate::event::BeaconEvent;
 use crate::shared::Shared;
 use crate::token::Tokens;
@@ -35,10 +34,17 @@ use crate::transport::Transport;
 /// What the application asks the driver for.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Flush { deadline: Moment, answer: Answerer<bool> },
+    Flush {
+        deadline: Moment,
+        answer: Answerer<bool>,
+    },
     Leave(Leave),
+    #[cfg(feature = "spool")]
     Dead(DeadCommand),
-    Erase { user: String, answer: Answerer<Result<u64, String>> },
+    Erase {
+        user: String,
+        answer: Answerer<Result<u64, String>>,
+    },
 }
 
 /// Everything that was posted before it is away when no batch before `ordinal` is left in memory.
@@ -59,7 +65,6 @@ pub(crate) struct Driver {
     requests: JoinSet<Sent>,
     out: HashMap<task::Id, Outgoing>,
     disk: Disk,
-    dead: DeadStore,
     flushes: Vec<Flush>,
     leaving: Option<Leaving>,
     ended: bool,
@@ -94,7 +99,6 @@ impl Driver {
             requests: JoinSet::new(),
             out: HashMap::new(),
             disk: Disk::new(app, disk),
-            dead: DeadStore::default(),
             flushes: Vec::new(),
             leaving: None,
             ended: false,
@@ -154,7 +158,6 @@ impl Driver {
         if self.may_send() {
             self.send_all(now);
         }
-        self.store_dead(now);
         self.work_on_disk(now);
         self.answer_flushes(now);
         self.sleep_until(now)
@@ -180,6 +183,7 @@ impl Driver {
                 self.flushes.push(Flush { ordinal, deadline, answer });
             }
             Command::Leave(leave) => self.begin_leaving(leave, now),
+            #[cfg(feature = "spool")]
             Command::Dead(command) => self.dead_command(command),
             Command::Erase { user, answer } => self.erase(user, answer, now),
         }

@@ -29,7 +29,7 @@ impl TransportSource {
     fn make(&self) -> Result<Arc<dyn Transport>, Error> {
         match self {
             #[cfg(feature = "http")]
-            TransportSource::Url(url) => match crate::transport::HttpTransport::new(url) {
+            TransportSource::Url(url) => match crate::transport::http::HttpTransport::new(url) {
                 Ok(transport) => Ok(Arc::new(transport)),
                 Err(error) => Err(Error::config(vec![error.to_string()])),
             },

@@ -17,7 +17,10 @@ mod token;
 mod transport;
 mod driver;
 mod receipt;
-mod dead_letter;
+#[cfg(feature = "spool")]
+mod spool;
+#[cfg(feature = "spool")]
+mod dead;
 mod ledger;
 
 // The handle and what it is built with.
@@ -34,7 +37,8 @@ pub mod testing;
 
 pub use beacon::{Beacon, Flushed};
 pub use builder::BeaconBuilder;
-pub use dead_letter::DeadLetter;
+#[cfg(feature = "spool")]
+pub use dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
 pub use early::Early;
 pub use endpoint::HeldReason;
 pub use error::Error;
@@ -43,6 +47,8 @@ pub use health::{EndpointState, Health, SpoolState};
 pub use ledger::DropReason;
 pub use post::Post;
 pub use receipt::{NotDurable, Receipt};
+#[cfg(feature = "spool")]
+pub use spool::{Durability, SpoolError, SpoolOptions};
 pub use token::Token;
 #[cfg(feature = "http")]
 pub use transport::http::{EndpointError, HttpTransport};

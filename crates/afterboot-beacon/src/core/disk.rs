@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
+use super::{Batch, Core, LANES, Moment, Now, SPOOL_AGE, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::NotDurable;
 use crate::wire::{Gap, Priority, StreamId};
@@ -264,6 +264,27 @@ impl Core {
     /// Another process's rows are in our spool now.
     pub(crate) fn adopted(&mut self, events: u64) {
         self.ledger.adopted(Place::Spooled, events);
+    }
+
+    /// Gaps of streams that were never in this ledger.
+    pub(crate) fn declare_elsewhere(&mut self, gaps: Vec<Gap>) {
+        self.declare(gaps);
+    }
+
+    /// Dead letters are normal rows again.
+    pub(crate) fn dead_replayed(&mut self, own: u64, others: u64, now: Now) {
+        self.ledger.shift(Place::Dead, Place::Spooled, own);
+        self.adopted(others);
+        self.replay_at = Some(now.at);
+        self.wake_at = Moment::ZERO;
+    }
+
+    /// Rows whose bodies nobody can read.
+    pub(crate) fn unreadable(&mut self, rows: &[(i64, u64)]) {
+        for (row, events) in rows {
+            self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), *events);
+            self.settled_rows.push(*row);
+        }
     }
 
     /// Is it time to read from the spool?

@@ -30,6 +30,10 @@ pub(crate) struct DeadBatch {
     pub(crate) status: Option<u16>,
 }
 
+/// So many dead letters wait for a disk that does not work.
+#[cfg(feature = "spool")]
+const DEAD_KEPT: usize = 100;
+
 impl Core {
     /// A request has ended.
     pub(crate) fn settle(&mut self, outgoing: Outgoing, outcome: Outcome, now: Now) {
@@ -138,18 +142,6 @@ impl Core {
         self.wake_at = super::Moment::ZERO;
     }
 
-    /// A dead letter is tried again, under its old numbers.
-    pub(crate) fn revive(&mut self, mut batch: Batch, now: Now) {
-        batch.due = now.at;
-        batch.since = now.at;
-        batch.ordinal = self.next_ordinal;
-        self.next_ordinal += 1;
-        self.bytes += batch.bytes();
-        self.ledger.shift(Place::Dead, Place::Queued, batch.events());
-        self.enqueue(batch);
-        self.wake_at = super::Moment::ZERO;
-    }
-
     /// A request was called off: the server may have the events or not, and the next try tells it which they are.
     pub(crate) fn aborted(&mut self, outgoing: Outgoing) {
         let Outgoing { mut batch, probe } = outgoing;
@@ -160,6 +152,15 @@ impl Core {
         }
         batch.attempts = batch.attempts.saturating_sub(1);
         self.again(batch);
+    }
+
+    /// The disk did not take them. It is asked again.
+    #[cfg(feature = "spool")]
+    pub(crate) fn keep_dead(&mut self, dead: Vec<DeadBatch>) {
+        self.dead.extend(dead);
+        // A disk that never works must not make memory grow: they stay counted.
+        let excess = self.dead.len().saturating_sub(DEAD_KEPT);
+        self.dead.drain(..excess);
     }
 
     /// Dead letters that nobody has put away yet.

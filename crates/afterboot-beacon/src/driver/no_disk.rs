@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::Driver;
 use crate::answer::Answerer;
 use crate::core::{Batch, Moment, Now};
-use crate::dead_letter::DeadCommand;
 use crate::shared::Shared;
 
 /// How long a beacon that is dropped may take to save what it has.
@@ -58,12 +57,6 @@ impl Disk {
     pub(super) fn save_now(&mut self, _: &Shared, batches: Vec<Batch>, _: Now) -> Vec<Batch> {
         batches
     }
-
-    pub(super) fn keeps_dead_letters(&self) -> bool {
-        false
-    }
-
-    pub(super) fn ask(&mut self, _: DeadCommand) {}
 }
 
 impl Driver {
@@ -74,13 +67,13 @@ impl Driver {
     /// Durable posts have nowhere to go.
     pub(super) fn work_on_disk(&mut self, now: Now) {
         let mut core = self.shared.core();
+        core.take_dead();
         let batches = core.take_for_disk(now);
         core.without_disk(batches);
     }
 
     pub(super) fn erase(&mut self, user: String, answer: Answerer<Result<u64, String>>, now: Now) {
         let erased = self.shared.core().erase_user(&user, now);
-        self.erase_dead(&user);
         answer.say(Ok(erased));
     }
 }

@@ -1,0 +1,3 @@
+//! Looks at a spool and its dead letters.
+
+fn main() {}

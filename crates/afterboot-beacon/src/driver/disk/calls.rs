@@ -1,0 +1,222 @@
+//! What is asked of the spool, and what its answers change.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{DeadCommand, InHand, rows};
+use crate::core::Now;
+use crate::dead::{DeadId, DeadLetter};
+use crate::driver::Driver;
+use crate::event::BeaconEvent;
+use crate::ledger::DropReason;
+use crate::spool::{
+    Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
+    SpoolError, SpoolOptions,
+};
+
+/// So many rows are read back at a time.
+const REPLAY_AT_ONCE: usize = 50;
+
+type Result<T> = std::result::Result<T, SpoolError>;
+
+#[derive(Debug)]
+pub(super) enum Call {
+    Open(SpoolOptions, String),
+    Put(Vec<NewRow>),
+    Bury(Vec<NewDead>),
+    Delete(Vec<i64>),
+    Replay { user: Option<String>, skip: Vec<i64> },
+    Tidy,
+    Erase(String),
+    ListDead { after: Option<DeadId>, limit: usize },
+    ReplayDead(Vec<DeadId>),
+    PurgeDead(Option<Vec<DeadId>>),
+}
+
+/// What a call brought, and how many events were found to be lost meanwhile.
+#[derive(Debug)]
+pub(super) struct Done {
+    answer: Answer,
+    lost: u64,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Opened(Result<Box<Spool>>),
+    Written(Result<Put>),
+    Buried(Result<Put>),
+    Deleted(Result<()>),
+    Replay(Box<Adopted>, Result<(Vec<Evicted>, Vec<Row>)>),
+    Tidied(Result<Vec<Evicted>>),
+    Erased(Result<Erased>),
+    DeadList(Result<Vec<DeadLetter>>),
+    DeadReplayed(Result<Replayed>),
+    DeadPurged(Result<Vec<Evicted>>),
+    Closed,
+}
+
+pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
+    if let Some(spool) = Arc::into_inner(spool) {
+        let spool = spool.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // What it holds is on disk whether or not its log is written back.
+        let _ = spool.close();
+    }
+    Done { answer: Answer::Closed, lost: 0 }
+}
+
+impl Call {
+    pub(super) fn of(command: &DeadCommand) -> Call {
+        match command {
+            DeadCommand::List { after, limit, .. } => Call::ListDead { after: *after, limit: *limit },
+            DeadCommand::Replay { ids, .. } => Call::ReplayDead(ids.clone()),
+            DeadCommand::Purge { ids, .. } => Call::PurgeDead(ids.clone()),
+        }
+    }
+
+    /// What runs on the blocking pool.
+    pub(super) fn job(
+        self,
+        spool: Option<Arc<Mutex<Spool>>>,
+        durability: Durability,
+        now: u64,
+    ) -> impl FnOnce() -> Done + Send + 'static {
+        move || {
+            let call = match self {
+                Call::Open(options, app) => {
+                    let opened = Spool::open(&options, &app).map(Box::new);
+                    return Done { answer: Answer::Opened(opened), lost: 0 };
+                }
+                call => call,
+            };
+            let Some(spool) = spool else { return Done { answer: Answer::Closed, lost: 0 } };
+            let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            let answer = call.ask(&mut spool, durability, now);
+            Done { answer, lost: spool.take_lost() }
+        }
+    }
+
+    fn ask(self, spool: &mut Spool, durability: Durability, now: u64) -> Answer {
+        match self {
+            Call::Open(..) => Answer::Closed,
+            Call::Put(rows) => Answer::Written(spool.put(&rows, durability, now)),
+            Call::Bury(dead) => {
+                let change = Change { dead: &dead, ..Change::default() };
+                Answer::Buried(spool.change(change, durability, now))
+            }
+            Call::Delete(rows) => {
+                let rows: Vec<RowId> = rows.into_iter().map(RowId).collect();
+                Answer::Deleted(spool.delete(&rows))
+            }
+            Call::Replay { user, skip } => {
+                let adopted = spool.adopt(user.as_deref(), now, REPLAY_AT_ONCE * 20);
+                let expired = spool.expire(now);
+                let skips = |row: RowId| skip.contains(&row.0);
+                let rows = expired.and_then(|expired| {
+                    let rows = spool.list(user.as_deref(), now, skips, REPLAY_AT_ONCE)?;
+                    Ok((expired, rows))
+                });
+                Answer::Replay(Box::new(adopted), rows)
+            }
+            Call::Tidy => Answer::Tidied(spool.expire(now)),
+            Call::Erase(user) => Answer::Erased(spool.erase_user(&user)),
+            Call::ListDead { after, limit } => Answer::DeadList(spool.list_dead(after, limit)),
+            Call::ReplayDead(ids) => Answer::DeadReplayed(spool.replay_dead(&ids, now)),
+            Call::PurgeDead(ids) => Answer::DeadPurged(spool.purge_dead(ids.as_deref())),
+        }
+    }
+}
+
+impl Driver {
+    pub(super) fn call_done(&mut self, done: Done, in_hand: InHand, now: Now) {
+        if done.lost > 0 {
+            self.shared.core().lost_on_disk(done.lost);
+            self.tell(|| BeaconEvent::Dropped { reason: DropReason::Corrupt, events: done.lost });
+        }
+        let failed = |error: SpoolError| error.to_string();
+        match (done.answer, in_hand) {
+            (Answer::Opened(Ok(spool)), _) => {
+                self.disk.spool = Some(Arc::new(Mutex::new(*spool)));
+                self.recovered();
+                let mut core = self.shared.core();
+                core.begin(now);
+            }
+            (Answer::Written(Ok(put)), InHand::Batches(batches)) => {
+                let events = batches.iter().map(crate::core::Batch::events).sum();
+                let dropped = rows::spooled(&mut self.shared.core(), batches, &put, now);
+                self.tell(|| BeaconEvent::Spooled { events });
+                self.tell_dropped(dropped);
+            }
+            (Answer::Buried(Ok(put)), _) => self.evicted(&put.evicted),
+            (Answer::Deleted(Ok(())) | Answer::Closed, _) => {}
+            (Answer::Replay(adopted, rows), _) => self.replay(*adopted, rows, now),
+            (Answer::Tidied(Ok(expired)), _) => self.evicted(&expired),
+            (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
+                self.evicted(&erased.rows);
+                let on_disk = [erased.rows, erased.orphans, erased.dead];
+                let on_disk: u64 = on_disk.iter().flatten().map(|gone| u64::from(gone.events)).sum();
+                answer.say(match erased.failed {
+                    None => Ok(in_memory + on_disk),
+                    Some(error) => Err(error.to_string()),
+                });
+            }
+            (Answer::DeadList(letters), InHand::Asked(DeadCommand::List { answer, .. })) => {
+                answer.say(letters.map_err(failed));
+            }
+            (Answer::DeadReplayed(replayed), InHand::Asked(DeadCommand::Replay { answer, .. })) => {
+                if let Ok(replayed) = &replayed {
+                    self.shared.core().dead_replayed(replayed.own, replayed.others, now);
+                    self.evicted(&replayed.evicted);
+                }
+                answer.say(replayed.map(|replayed| replayed.own + replayed.others).map_err(failed));
+            }
+            (Answer::DeadPurged(purged), InHand::Asked(DeadCommand::Purge { answer, .. })) => {
+                let events = |gone: Vec<Evicted>| gone.iter().map(|gone| u64::from(gone.events)).sum();
+                answer.say(purged.map(events).map_err(failed));
+            }
+            (Answer::Opened(Err(error)), in_hand)
+            | (Answer::Written(Err(error)) | Answer::Buried(Err(error)), in_hand)
+            | (Answer::Deleted(Err(error)), in_hand)
+            | (Answer::Tidied(Err(error)), in_hand)
+            | (Answer::Erased(Err(error)), in_hand) => self.call_failed(&error.to_string(), in_hand, now),
+            // A call's answer comes with what the call had in hand.
+            (_, _) => {}
+        }
+    }
+
+    fn replay(&mut self, adopted: Adopted, rows: Result<(Vec<Evicted>, Vec<Row>)>, now: Now) {
+        if adopted.events > 0 {
+            self.shared.core().adopted(adopted.events);
+            self.tell(|| BeaconEvent::Adopted { events: adopted.events });
+        }
+        self.shared.core().declare_elsewhere(rows::gaps(&adopted.expired));
+        if let Some(error) = &adopted.failed {
+            tracing::warn!(%error, "a spool that another process left behind could not be taken over");
+        }
+        match rows {
+            Ok((expired, rows)) => {
+                self.evicted(&expired);
+                let (batches, damaged) = rows::read(rows, now);
+                let events = batches.iter().map(|listed| listed.batch.events()).sum();
+                let mut core = self.shared.core();
+                core.unreadable(&damaged);
+                core.listed(batches, now);
+                drop(core);
+                if events > 0 {
+                    self.tell(|| BeaconEvent::Replaying { events });
+                }
+            }
+            Err(error) => self.call_failed(&error.to_string(), InHand::Nothing, now),
+        }
+    }
+
+    fn evicted(&self, evicted: &[Evicted]) {
+        let evicted: Vec<_> = evicted.iter().map(rows::evicted).collect();
+        self.shared.core().evicted(&evicted);
+        self.tell_dropped(evicted);
+    }
+
+    fn tell_dropped(&self, evicted: Vec<crate::core::Evicted>) {
+        for gone in evicted {
+            self.tell(|| BeaconEvent::Dropped { reason: gone.reason, events: gone.events });
+        }
+    }
+}

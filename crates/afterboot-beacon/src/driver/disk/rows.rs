@@ -1,0 +1,90 @@
+//! Batches as rows, and rows as batches.
+
+use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
+use crate::ledger::DropReason;
+use crate::spool::{self, MAX_INFLATED, NewDead, NewRow, Put, Row, Why};
+use crate::wire::{self, Gap, gunzip};
+
+/// How long a dead letter is kept in any case: as long as there is room for it.
+const FOR_EVER: u64 = i64::MAX as u64;
+
+pub(super) fn row_of(batch: &mut Batch) -> NewRow {
+    let numbers = batch.slots().iter().map(|slot| slot.seq);
+    let end = batch.head.end.unwrap_or(0);
+    let first_seq = numbers.clone().min().unwrap_or(end);
+    let last_seq = numbers.max().unwrap_or(end);
+    NewRow {
+        stream: batch.head.stream,
+        first_seq,
+        last_seq,
+        priority: batch.priority(),
+        user: batch.head.user.clone(),
+        session: batch.head.session.clone(),
+        events: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+        newest_at: batch.newest_at,
+        expires_at: batch.expires_at,
+        boot: batch.boot.to_string(),
+        body: batch.body(),
+    }
+}
+
+pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> NewDead {
+    let batch = NewRow { expires_at: FOR_EVER, ..row_of(&mut dead.batch) };
+    NewDead { batch, at: now.wall, reason: dead.reason.to_owned(), status: dead.status, own: true }
+}
+
+/// The rows that could be read, and those that could not, with how many events they say they hold.
+pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<(i64, u64)>) {
+    let (mut batches, mut damaged) = (Vec::new(), Vec::new());
+    for Row { id, batch: row } in rows {
+        let body = gunzip(&row.body, MAX_INFLATED).ok().and_then(|body| wire::Batch::parse(&body).ok());
+        match body {
+            Some(parsed) if parsed.events.len() == row.events as usize => {
+                let mut batch = Batch::read(parsed, row.boot.as_str().into(), now.at);
+                batch.newest_at = row.newest_at;
+                batch.expires_at = row.expires_at;
+                batches.push(Unlisted { row: id.0, batch });
+            }
+            _ => damaged.push((id.0, u64::from(row.events))),
+        }
+    }
+    (batches, damaged)
+}
+
+/// The core learns which rows its batches are in now, and which rows had to go for them.
+pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now) -> Vec<Evicted> {
+    let rows = batches.into_iter().zip(&put.ids).map(|(batch, id)| (batch, id.0)).collect();
+    core.spooled(rows, now);
+    let evicted: Vec<Evicted> = put.evicted.iter().map(evicted).collect();
+    core.evicted(&evicted);
+    evicted
+}
+
+pub(super) fn evicted(gone: &spool::Evicted) -> Evicted {
+    Evicted {
+        row: gone.id.0,
+        stream: gone.stream,
+        first: gone.first_seq,
+        last: gone.last_seq,
+        events: u64::from(gone.events),
+        reason: reason(gone.why),
+    }
+}
+
+fn reason(why: Why) -> DropReason {
+    match why {
+        Why::Expired => DropReason::Expired,
+        Why::Room => DropReason::SpoolFull,
+        Why::Erased => DropReason::Erased,
+    }
+}
+
+pub(super) fn gaps(gone: &[spool::Evicted]) -> Vec<Gap> {
+    let gap = |gone: &spool::Evicted| Gap {
+        stream: gone.stream,
+        first: gone.first_seq,
+        last: gone.last_seq,
+        why: reason(gone.why).as_str().to_owned(),
+    };
+    gone.iter().filter(|gone| gone.events > 0).map(gap).collect()
+}

@@ -1,0 +1,219 @@
+//! What other processes left behind.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use super::db::{self, Db};
+use super::place::{Home, Take};
+use super::store::{delete, eligible, settle};
+use super::{
+    Adopted, Change, Durability, Erased, Evicted, NewDead, RowId, Spool, SpoolError, Totals, Why, sql,
+};
+
+// Rows that are moved in one transaction: what a crash leaves twice at most.
+const CHUNK: usize = 50;
+
+type Result<T, E = SpoolError> = std::result::Result<T, E>;
+
+/// Whose failure it is: an orphan's spoils that orphan only.
+enum Failure {
+    Theirs(SpoolError),
+    Ours(SpoolError),
+}
+
+impl Spool {
+    /// Takes over up to about `limit` rows of processes that are gone: those of our application that are this user's or
+    /// nobody's. The rest stays where it is. Dead letters come along whoever's they are, as they are not sent.
+    pub(crate) fn adopt(&mut self, user: Option<&str>, now: u64, limit: usize) -> Adopted {
+        let mut adopted = Adopted::default();
+        let dirs = match self.root.processes() {
+            Ok(dirs) => dirs,
+            Err(error) => return Adopted { failed: Some(error), ..adopted },
+        };
+        for dir in dirs {
+            adopted.more = adopted.rows >= limit as u64;
+            if adopted.more {
+                break;
+            }
+            match self.adopt_dir(&dir, user, now, limit, &mut adopted) {
+                Ok(()) => {}
+                Err(Failure::Theirs(error)) => adopted.failed = Some(error),
+                Err(Failure::Ours(error)) => {
+                    adopted.failed = Some(error);
+                    break;
+                }
+            }
+        }
+        adopted.more |= adopted.rows >= limit as u64;
+        adopted
+    }
+
+    fn adopt_dir(
+        &mut self,
+        dir: &Path,
+        user: Option<&str>,
+        now: u64,
+        limit: usize,
+        adopted: &mut Adopted,
+    ) -> Result<(), Failure> {
+        let Some(home) = self.orphan(dir).map_err(Failure::Theirs)? else { return Ok(()) };
+        if !home.has_db() {
+            return home.remove().map_err(Failure::Theirs);
+        }
+        let drained = match Db::open(&home.db()) {
+            // Whoever knows the newer version will come for it.
+            Err(error) if error.is_newer() => return Ok(()),
+            Err(error) => Err(Failure::Theirs(error)),
+            Ok(db) => self.drain(&db, user, now, limit, adopted),
+        };
+        match drained {
+            Ok(true) => home.remove().map_err(Failure::Theirs),
+            Ok(false) => Ok(()),
+            Err(Failure::Theirs(error)) if error.is_corrupt() => {
+                adopted.damaged += 1;
+                let aside = self.root.set_aside(home.dir(), self.options.max_bytes);
+                aside.and_then(|()| home.remove()).map_err(Failure::Theirs)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The directory with its lock, where its process is gone.
+    fn orphan(&self, dir: &Path) -> Result<Option<Home>> {
+        if dir == self.home.dir() {
+            return Ok(None);
+        }
+        Ok(match Home::take(dir)? {
+            Take::Ours(home) => Some(home),
+            Take::Busy | Take::Gone | Take::Foreign => None,
+        })
+    }
+
+    /// Moves what is eligible. Answers whether nothing is left.
+    fn drain(
+        &mut self,
+        theirs: &Db,
+        user: Option<&str>,
+        now: u64,
+        limit: usize,
+        adopted: &mut Adopted,
+    ) -> Result<bool, Failure> {
+        let conn = theirs.conn();
+        let read = |error| Failure::Theirs(SpoolError::sql("read", error));
+        let args = params![db::signed(now), self.app];
+        let expired = db::take_rows(conn, sql::EXPIRE, args, Why::Expired).map_err(read)?;
+        adopted.expired.extend(settle(expired, &mut Totals::default()));
+        loop {
+            let chunk = CHUNK.min(limit.saturating_sub(usize::try_from(adopted.rows).unwrap_or(limit)));
+            let (rows, damaged) = eligible(conn, &self.app, user, now, &|_| false, chunk).map_err(read)?;
+            adopted.damaged += damaged.len() as u64;
+            if rows.is_empty() && damaged.is_empty() {
+                break;
+            }
+            if !self.has_room(&rows) {
+                adopted.no_room = true;
+                break;
+            }
+            let (ids, batches): (Vec<RowId>, Vec<_>) =
+                rows.into_iter().map(|row| (row.id, row.batch)).unzip();
+            // A power cut must not keep the deletion there and lose the addition here.
+            let put = self.put(&batches, Durability::Power, now).map_err(Failure::Ours)?;
+            adopted.rows += put.added.rows;
+            adopted.events += put.added.events;
+            forget(theirs, sql::DELETE, &[ids, damaged].concat())?;
+        }
+        while self.drain_dead(theirs, now, adopted)? {}
+        db::is_empty(conn).map_err(read)
+    }
+
+    fn drain_dead(&mut self, theirs: &Db, now: u64, adopted: &mut Adopted) -> Result<bool, Failure> {
+        let (ids, letters, damaged) = dead_of(theirs.conn(), &self.app)
+            .map_err(|error| Failure::Theirs(SpoolError::sql("read", error)))?;
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let change = Change { dead: &letters, ..Change::default() };
+        let put = self.change(change, Durability::Power, now).map_err(Failure::Ours)?;
+        adopted.dead += letters.len() as u64;
+        adopted.damaged += damaged;
+        adopted.dead_dropped.extend(put.dead_dropped);
+        forget(theirs, sql::DELETE_DEAD, &ids)?;
+        Ok(true)
+    }
+
+    /// Deletes all of a user's batches of our application, dead letters included: our own, and those of processes that
+    /// are gone. What was set aside as unreadable goes too, as nobody can say whose it is.
+    pub(crate) fn erase_user(&mut self, user: &str) -> Result<Erased> {
+        let mut erased = self.heal(|spool| {
+            let (mut totals, mut dead) = (spool.totals, spool.dead);
+            let db = spool.db()?;
+            let (rows, letters) = erase_in(db, user, Some(&spool.app))?;
+            let rows = settle(rows, &mut totals);
+            let letters = settle(letters, &mut dead);
+            (spool.totals, spool.dead) = (totals, dead);
+            Ok(Erased { rows, dead: letters, ..Erased::default() })
+        })?;
+        self.root.clear_aside();
+        let dirs = self.root.processes().unwrap_or_else(|error| {
+            erased.failed = Some(error);
+            Vec::new()
+        });
+        for dir in dirs {
+            match self.erase_orphan(&dir, user) {
+                Ok(rows) => erased.orphans.extend(rows),
+                Err(error) => erased.failed = Some(error),
+            }
+        }
+        Ok(erased)
+    }
+
+    fn erase_orphan(&mut self, dir: &Path, user: &str) -> Result<Vec<Evicted>> {
+        let Some(home) = self.orphan(dir)?.filter(Home::has_db) else { return Ok(Vec::new()) };
+        let db = Db::open(&home.db())?;
+        let (rows, _) = erase_in(&db, user, Some(&self.app))?;
+        let empty = db::is_empty(db.conn()).map_err(|error| SpoolError::sql("read", error))?;
+        drop(db);
+        if empty {
+            home.remove()?;
+        }
+        Ok(settle(rows, &mut Totals::default()))
+    }
+}
+
+type Taken = Vec<(Evicted, usize)>;
+
+/// Deletes a user's rows and dead letters of one application, or of all, so that the file does not hold them either.
+pub(super) fn erase_in(db: &Db, user: &str, app: Option<&str>) -> Result<(Taken, Taken)> {
+    let failed = |error| SpoolError::sql("write to", error);
+    db.conn().pragma_update_and_check(None, "secure_delete", true, |_| Ok(())).map_err(failed)?;
+    let tx = db.begin(Durability::Power)?;
+    let rows = db::take_rows(&tx, sql::ERASE, params![user, app], Why::Erased).map_err(failed)?;
+    let dead = db::take_rows(&tx, sql::ERASE_DEAD, params![user, app], Why::Erased).map_err(failed)?;
+    tx.commit().map_err(failed)?;
+    db.scrub();
+    let _ = db.conn().pragma_update_and_check(None, "secure_delete", false, |_| Ok(()));
+    Ok((rows, dead))
+}
+
+fn forget(theirs: &Db, statement: &str, ids: &[RowId]) -> Result<(), Failure> {
+    let tx = theirs.begin(Durability::Process).map_err(Failure::Theirs)?;
+    let deleted = delete(&tx, statement, ids, Why::Room, &mut Totals::default());
+    let deleted = deleted.and_then(|_| tx.commit());
+    deleted.map_err(|error| Failure::Theirs(SpoolError::sql("write to", error)))
+}
+
+/// Some of the dead letters of an application, and how many more of these ids make no sense.
+fn dead_of(conn: &Connection, app: &str) -> rusqlite::Result<(Vec<RowId>, Vec<NewDead>, u64)> {
+    let mut statement = conn.prepare_cached(sql::LIST_DEAD_OF_APP)?;
+    let ids = statement.query_map(params![app, CHUNK as i64], |row| row.get(0).map(RowId))?;
+    let ids: Vec<RowId> = ids.collect::<rusqlite::Result<_>>()?;
+    let (mut letters, mut damaged) = (Vec::new(), 0);
+    for &id in &ids {
+        match db::get_dead(conn, id)? {
+            Some(Ok((_, dead))) => letters.push(NewDead { own: false, ..dead }),
+            Some(Err(db::Damaged)) | None => damaged += 1,
+        }
+    }
+    Ok((ids, letters, damaged))
+}

@@ -1,0 +1,171 @@
+use std::sync::Arc;
+
+use super::SpoolError;
+use crate::wire::{Priority, StreamId};
+
+/// The largest compressed body in a row. What claims to be larger is corrupt and is never read.
+pub(crate) const MAX_ROW: usize = 256 * 1024;
+
+/// The name of a row in this spool. Never given twice, and new after an adoption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RowId(pub(crate) i64);
+
+/// One sealed batch. Its key is (stream, `first_seq`, `last_seq`); numbers between the two may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewRow {
+    pub(crate) stream: StreamId,
+    pub(crate) first_seq: u64,
+    /// The same as `first_seq`, and the stream's end, in a batch without events that ends a stream.
+    pub(crate) last_seq: u64,
+    pub(crate) priority: Priority,
+    pub(crate) user: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) events: u32,
+    /// Milliseconds since the epoch. It orders the rows: the smallest is the oldest.
+    pub(crate) newest_at: u64,
+    /// Milliseconds since the epoch. From then on the row is not listed and may be deleted.
+    pub(crate) expires_at: u64,
+    pub(crate) boot: String,
+    /// Compressed by [`gzip`](crate::wire::gzip), at most [`MAX_ROW`] bytes.
+    pub(crate) body: Arc<[u8]>,
+}
+
+impl NewRow {
+    pub(super) fn check(&self) -> Result<(), SpoolError> {
+        match self.body.len() {
+            bytes if bytes > MAX_ROW => Err(SpoolError::too_large(bytes, MAX_ROW)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A batch in the spool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) id: RowId,
+    pub(crate) batch: NewRow,
+}
+
+/// A batch to be set aside as a dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewDead {
+    pub(crate) batch: NewRow,
+    /// Milliseconds since the epoch: when it was given up.
+    pub(crate) at: u64,
+    pub(crate) reason: String,
+    /// The HTTP status that said so, where one did.
+    pub(crate) status: Option<u16>,
+    /// Is it in this process's ledger? Not so in one that was adopted as a dead letter.
+    pub(crate) own: bool,
+}
+
+/// Why a batch is gone without having been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Expired,
+    Room,
+    Erased,
+}
+
+/// A batch that is gone, so that its numbers can be declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Evicted {
+    /// In the directory that it was in.
+    pub(crate) id: RowId,
+    pub(crate) stream: StreamId,
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) events: u32,
+    pub(crate) why: Why,
+}
+
+/// What a write did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Put {
+    /// One a row that was given, in that order. One of them may be among the evicted at once.
+    pub(crate) ids: Vec<RowId>,
+    /// What was not there before.
+    pub(crate) added: Totals,
+    /// Rows that had to go for these.
+    pub(crate) evicted: Vec<Evicted>,
+    /// Dead letters that had to go for newer ones.
+    pub(crate) dead_dropped: Vec<Evicted>,
+}
+
+/// Changes that happen together or not at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Change<'a> {
+    pub(crate) gone: &'a [RowId],
+    pub(crate) rows: &'a [NewRow],
+    pub(crate) dead: &'a [NewDead],
+}
+
+/// What a table holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) rows: u64,
+    pub(crate) events: u64,
+    /// Of bodies.
+    pub(crate) bytes: u64,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, events: u32, bytes: usize) {
+        self.rows += 1;
+        self.events += u64::from(events);
+        self.bytes += bytes as u64;
+    }
+
+    // The numbers were read from disk, which may have flipped them.
+    pub(super) fn sub(&mut self, events: u32, bytes: usize) {
+        self.rows = self.rows.saturating_sub(1);
+        self.events = self.events.saturating_sub(u64::from(events));
+        self.bytes = self.bytes.saturating_sub(bytes as u64);
+    }
+}
+
+/// What an adoption did. It holds also where `failed` says that it stopped half way.
+#[derive(Debug, Default)]
+pub(crate) struct Adopted {
+    /// Events in the rows that are now ours.
+    pub(crate) events: u64,
+    pub(crate) rows: u64,
+    /// Deleted in the orphans. Their events are not in `events`.
+    pub(crate) expired: Vec<Evicted>,
+    /// Dead letters that are now ours.
+    pub(crate) dead: u64,
+    /// Dead letters that had to go for these.
+    pub(crate) dead_dropped: Vec<Evicted>,
+    /// Rows or files that were not readable. How many events they held is not known.
+    pub(crate) damaged: u64,
+    /// The limit was reached: ask again at once.
+    pub(crate) more: bool,
+    /// There is no room under the byte cap: ask again when rows were delivered.
+    pub(crate) no_room: bool,
+    pub(crate) failed: Option<SpoolError>,
+}
+
+/// What an erasure did.
+#[derive(Debug, Default)]
+pub(crate) struct Erased {
+    /// Rows of our own.
+    pub(crate) rows: Vec<Evicted>,
+    /// Rows in directories of processes that are gone. They were never adopted.
+    pub(crate) orphans: Vec<Evicted>,
+    /// Our own dead letters.
+    pub(crate) dead: Vec<Evicted>,
+    /// What could not be done in one of the orphans. The rest was done.
+    pub(crate) failed: Option<SpoolError>,
+}
+
+/// What a replay of dead letters did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replayed {
+    pub(crate) rows: u64,
+    /// Events that are in this process's ledger, as dead.
+    pub(crate) own: u64,
+    /// Events that are not in it: they come as adopted ones do.
+    pub(crate) others: u64,
+    /// Rows that had to go for these.
+    pub(crate) evicted: Vec<Evicted>,
+}
