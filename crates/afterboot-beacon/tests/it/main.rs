@@ -8,6 +8,7 @@ mod collector;
 mod requests;
 
 #[cfg(feature = "http")]
+mod batching;
 mod http;
 #[cfg(feature = "http")]
 mod server;
