@@ -12,7 +12,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +79,7 @@ pub(crate) struct Core {
     /// Durable: not to be sent before they are on disk.
     for_disk: VecDeque<Batch>,
     /// Ordinals of the batches that the driver has, with a request or with the disk.
-    out: BTreeSet<u64>,
+    out: Vec<u64>,
     in_flight: usize,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
@@ -133,7 +133,7 @@ impl Core {
             queues: [VecDeque::new(), VecDeque::new()],
             replay: VecDeque::new(),
             for_disk: VecDeque::new(),
-            out: BTreeSet::new(),
+            out: Vec::new(),
             in_flight: 0,
             replay_turn: false,
             endpoint: Endpoint::new(seed),
@@ -202,6 +202,7 @@ impl Core {
         self.seal_all(now);
         self.user = user;
         self.measure_overhead();
+        self.unload_replay();
         // Rows of this user may lie on the disk.
         self.schedule_replay(now);
     }
@@ -281,7 +282,7 @@ impl Core {
     /// due no later than it, so that the front is always the first to be due.
     fn enqueue(&mut self, batch: Batch) {
         let queue = if batch.replayed { &mut self.replay } else { &mut self.queues[lane(batch.priority())] };
-        let at = queue.partition_point(|other| other.ordinal <= batch.ordinal);
+        let at = queue.partition_point(|other| other.place() <= batch.place());
         for earlier in queue.range_mut(..at).rev() {
             if earlier.due <= batch.due {
                 break;
@@ -310,7 +311,7 @@ impl Core {
     /// Is anything in memory that was sealed before this ordinal?
     pub(crate) fn holds_before(&self, ordinal: u64) -> bool {
         let queued = self.queues.iter().filter_map(VecDeque::front).chain(self.for_disk.front());
-        let first = queued.map(|batch| batch.ordinal).chain(self.out.first().copied()).min();
+        let first = queued.map(|batch| batch.ordinal).chain(self.out.iter().copied()).min();
         first.is_some_and(|first| first < ordinal)
     }
 
@@ -375,7 +376,10 @@ impl Core {
 
     /// The driver's batches come back, however they fared.
     fn came_back(&mut self, batch: &Batch) {
-        self.out.remove(&batch.ordinal);
+        // Two parts of one batch may both be out.
+        if let Some(at) = self.out.iter().position(|ordinal| *ordinal == batch.ordinal) {
+            self.out.swap_remove(at);
+        }
     }
 
     fn schedule_replay(&mut self, now: Now) {

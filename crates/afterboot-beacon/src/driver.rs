@@ -155,9 +155,11 @@ impl Driver {
         let now = self.shared.now();
         self.shared.core().expire(now);
         self.work_on_leaving(now);
+        self.work_on_disk(now);
         if self.may_send() {
             self.send_all(now);
         }
+        // Taking a batch may settle rows and free batches for the disk.
         self.work_on_disk(now);
         self.answer_flushes(now);
         self.sleep_until(now)
@@ -171,7 +173,6 @@ impl Driver {
         }
         until = until.min(self.disk.looks_again(now)).min(self.leaving_until());
         core.sleeps_until(until);
-        // The timer's steps are milliseconds: one that is passed by less must not fire before its time has come.
         (until != Moment::MAX).then_some(until)
     }
 

@@ -80,6 +80,11 @@ impl Batch {
         }
     }
 
+    /// Where it stands in line: parts of one batch keep their order.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.ordinal, self.slots().first().map_or(0, |slot| slot.seq))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.first
     }

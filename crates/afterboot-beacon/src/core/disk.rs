@@ -1,6 +1,6 @@
 //! What goes to the spool and comes back from it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
@@ -40,9 +40,7 @@ impl Core {
             let Some(batch) = self.for_disk.pop_front().or_else(|| self.next_for_disk(now)) else { break };
             taken.push(batch);
         }
-        for batch in &taken {
-            self.out.insert(batch.ordinal);
-        }
+        self.out.extend(taken.iter().map(|batch| batch.ordinal));
         taken
     }
 
@@ -67,9 +65,7 @@ impl Core {
             }
             !on_disk
         });
-        for batch in &taken {
-            self.out.insert(batch.ordinal);
-        }
+        self.out.extend(taken.iter().map(|batch| batch.ordinal));
         taken
     }
 
@@ -171,8 +167,9 @@ impl Core {
     pub(crate) fn spooled(&mut self, batches: Vec<(Batch, i64)>, now: Now) {
         for (mut batch, row) in batches {
             self.came_back(&batch);
-            // It was in memory with another part of its old rows: this row alone is whole.
+            // Its old rows were evicted, at least in part: this one is whole. It may be one of them, unchanged.
             self.forget_rows(&mut batch);
+            self.settled_rows.retain(|settled| *settled != row);
             batch.rows = vec![Arc::new(row)];
             batch.partial = false;
             let receipts = Core::receipts_of(&mut batch);
@@ -296,7 +293,7 @@ impl Core {
     }
 
     /// Rows in memory, which a listing leaves out.
-    pub(crate) fn resident_rows(&self) -> Vec<i64> {
+    pub(crate) fn resident_rows(&self) -> HashSet<i64> {
         self.resident.keys().copied().chain(self.settled_rows.iter().copied()).collect()
     }
 
@@ -307,6 +304,10 @@ impl Core {
             return;
         }
         for Unlisted { row, mut batch } in batches {
+            // Somebody else came while it was being read.
+            if !self.may_be_replayed(&batch) {
+                continue;
+            }
             batch.replayed = true;
             batch.rows = vec![Arc::new(row)];
             batch.ordinal = self.next_ordinal;
@@ -320,6 +321,11 @@ impl Core {
         if !self.endpoint.is_open() {
             self.unload_replay();
         }
+    }
+
+    /// Restored for the same user only; an anonymous one for anybody.
+    pub(super) fn may_be_replayed(&self, batch: &Batch) -> bool {
+        batch.head.user.is_none() || batch.head.user == self.user
     }
 
     /// Everything of this user in memory goes: what is sealed is declared.

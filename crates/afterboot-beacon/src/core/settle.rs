@@ -64,8 +64,7 @@ impl Core {
             self.unload_replay();
         } else if !was_open {
             // Everybody's server is back at the same moment.
-            self.replay_at = None;
-            if self.ledger.spooled() > 0 {
+            if self.replay_at.take().is_some() || self.ledger.spooled() > 0 {
                 self.schedule_replay(now);
             }
         }
@@ -131,6 +130,7 @@ impl Core {
         batch.push(0, encoded);
         batch.newest_at = now.wall;
         self.number(&mut batch);
+        self.declare(std::mem::take(&mut batch.head.gaps));
         let stream = batch.head.stream;
         self.declare(batch.slots().first().map(|slot| crate::wire::Gap {
             stream,

@@ -38,7 +38,7 @@ impl Core {
             self.fit(&mut batch);
             batch.attempts += 1;
             self.ledger.shift(Place::Queued, Place::InFlight, batch.events());
-            self.out.insert(batch.ordinal);
+            self.out.push(batch.ordinal);
             self.in_flight += 1;
             if probe {
                 self.endpoint.probe_left();
@@ -63,8 +63,18 @@ impl Core {
         let live = self.queues[basic].front().is_some_and(due);
         // In turn: a backlog holds up nothing new, and a steady stream does not hold up the backlog.
         self.replay_turn = !self.replay_turn && !self.replay.is_empty();
-        if self.replay_turn || !live { self.replay.pop_front() } else { None }
-            .or_else(|| if live { self.queues[basic].pop_front() } else { None })
+        if (self.replay_turn || !live)
+            && let Some(batch) = self.next_replayed()
+        {
+            return Some(batch);
+        }
+        if live { self.queues[basic].pop_front() } else { None }
+    }
+
+    /// What was read back leaves only while its user, or nobody in particular, is there.
+    fn next_replayed(&mut self) -> Option<Batch> {
+        let at = self.replay.iter().position(|batch| self.may_be_replayed(batch))?;
+        self.replay.remove(at)
     }
 
     /// As many events as one request may carry: small batches join, one that the server would find too large is parted.
@@ -95,21 +105,24 @@ impl Core {
 
     /// When the driver has to look again, if nothing happens before.
     pub(crate) fn next_wake(&self, now: Now) -> Moment {
-        let mut wake = self.replay_at.filter(|_| self.endpoint.is_open()).unwrap_or(Moment::MAX);
+        // What is due and still here waits for something else, whose end wakes the driver.
+        let later = |at: Moment| if at > now.at { at } else { Moment::MAX };
+        let mut wake = self.replay_at.filter(|_| self.endpoint.is_open()).map_or(Moment::MAX, later);
         let open = || self.open.iter().flatten().map(|open| &open.batch).filter(|batch| !batch.is_empty());
         let fronts = || self.queues.iter().filter_map(|queue| queue.front());
         if self.in_flight < MAX_IN_FLIGHT {
             let due = open().chain(fronts()).map(|batch| batch.due);
-            let due = due.chain(self.replay.front().map(|_| now.at)).min();
-            match self.endpoint.ask(now.at) {
-                Answer::Go => wake = wake.min(due.unwrap_or(Moment::MAX)),
-                Answer::Probe if self.in_flight == 0 => wake = wake.min(due.unwrap_or(Moment::MAX)),
-                Answer::No(Some(until)) => wake = wake.min(due.map_or(Moment::MAX, |due| due.max(until))),
-                Answer::Probe | Answer::No(None) => {}
+            let due = due.chain(self.replay.front().map(|_| Moment::ZERO)).min();
+            let opens = match self.endpoint.ask(now.at) {
+                Answer::Go | Answer::Probe => Some(Moment::ZERO),
+                Answer::No(until) => until,
+            };
+            if let (Some(due), Some(opens)) = (due, opens) {
+                wake = wake.min(later(due.max(opens)));
             }
         }
         if self.has_spool && !self.endpoint.is_open() {
-            let oldest = open().chain(fronts()).map(|batch| batch.since + SPOOL_AGE).min();
+            let oldest = open().chain(fronts()).map(|batch| later(batch.since + SPOOL_AGE)).min();
             wake = wake.min(oldest.unwrap_or(Moment::MAX));
         }
         let expiry = fronts().filter(|batch| !batch.is_empty()).map(|batch| batch.expires_at).min();

@@ -107,16 +107,14 @@ impl Disk {
         Poll::Ready(Finished(done.map_err(|error| error.to_string()), in_hand))
     }
 
-    pub(super) fn looks_again(&self, now: Now) -> Moment {
+    pub(super) fn looks_again(&self, _: Now) -> Moment {
         if !self.options.has_spool() {
             return Moment::MAX;
         }
         match (&self.busy, self.trouble_until) {
             (Some((_, _, until)), _) => *until,
             (None, Some(until)) => until,
-            // It is opened in this turn.
-            (None, None) if self.spool.is_none() => now.at,
-            (None, None) => Moment::MAX,
+            (None, None) => self.tidy_at,
         }
     }
 
@@ -124,19 +122,14 @@ impl Disk {
         self.busy.is_some()
     }
 
-    pub(super) fn can_write(&self) -> bool {
-        self.spool.is_some() && self.trouble_until.is_none() && !self.is_busy()
+    /// Before leaving, a disk that did not work is asked once more.
+    pub(super) fn last_chance(&mut self) {
+        self.trouble_until = None;
     }
 
     fn call(&mut self, call: Call, in_hand: InHand, now: Now) {
         let job = call.job(self.spool.clone(), self.options.durability, now.wall);
         self.busy = Some((spawn_blocking(job), in_hand, now.at + TIME_LIMIT));
-    }
-
-    /// Writes these; they come back with the call.
-    pub(super) fn put(&mut self, mut batches: Vec<Batch>, now: Now) {
-        let rows = batches.iter_mut().map(rows::row_of).collect();
-        self.call(Call::Put(rows), InHand::Batches(batches), now);
     }
 
     /// What is being written is as good as lost.
@@ -219,26 +212,33 @@ impl Driver {
         }
     }
 
+    /// On the way out: what is in memory, dead letters and rows that are done with. True: something is being done.
+    pub(super) fn begin_parting_call(&mut self, now: Now) -> bool {
+        if self.disk.spool.is_none() || self.disk.trouble_until.is_some() {
+            return false;
+        }
+        let mut core = self.shared.core();
+        let batches = core.take_all_for_disk(now);
+        let call =
+            if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches)) };
+        drop(core);
+        let Some((call, in_hand)) = call else { return false };
+        self.disk.call(call, in_hand, now);
+        true
+    }
+
     fn next_call(&mut self, now: Now) -> Option<(Call, InHand)> {
         if self.disk.spool.is_none() {
             let options = self.disk.options.spool.clone()?;
             return Some((Call::Open(options, self.disk.app.clone()), InHand::Nothing));
         }
         let mut core = self.shared.core();
-        let mut batches = core.take_for_disk(now);
+        let batches = core.take_for_disk(now);
         if !batches.is_empty() {
-            let rows = batches.iter_mut().map(rows::row_of).collect();
-            return Some((Call::Put(rows), InHand::Batches(batches)));
+            return Some(calls::put(batches));
         }
-        // Before the rows that they were in are deleted.
-        let mut dead = core.take_dead();
-        if !dead.is_empty() {
-            let letters = dead.iter_mut().map(|dead| rows::letter_of(dead, now)).collect();
-            return Some((Call::Bury(letters), InHand::Dead(dead)));
-        }
-        let settled = core.take_settled_rows();
-        if !settled.is_empty() {
-            return Some((Call::Delete(settled), InHand::Nothing));
+        if let Some(call) = calls::leftovers(&mut core, now) {
+            return Some(call);
         }
         if let Some((user, answer, in_memory)) = self.disk.erasing.pop() {
             return Some((Call::Erase(user), InHand::Erase { answer, in_memory }));

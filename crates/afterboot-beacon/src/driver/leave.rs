@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Command, Driver};
 use crate::answer::Answerer;
-use crate::core::{Batch, Moment, Now};
+use crate::core::{Moment, Now};
 use crate::event::BeaconEvent;
 use crate::wire::Counters;
 
@@ -98,14 +98,14 @@ impl Driver {
                 return;
             }
             self.abort_requests();
+            self.disk.last_chance();
             self.enter(Phase::Spooling);
         }
         if self.phase() == Some(Phase::Spooling) {
             if now.at < deadline && self.disk.is_busy() {
                 return;
             }
-            let saved = !self.spool_everything(now);
-            if !saved && now.at < deadline {
+            if now.at < deadline && self.begin_parting_call(now) {
                 return;
             }
             if ends {
@@ -136,19 +136,6 @@ impl Driver {
         }
         let shut = core.endpoint.opens_at().is_none_or(|at| at > send_until);
         shut && self.out.is_empty() && core.has_spool()
-    }
-
-    /// Begins to write what is left in memory. False: nothing is, or there is no disk to write to.
-    fn spool_everything(&mut self, now: Now) -> bool {
-        if !self.disk.can_write() {
-            return false;
-        }
-        let batches: Vec<Batch> = self.shared.core().take_all_for_disk(now);
-        if batches.is_empty() {
-            return false;
-        }
-        self.disk.put(batches, now);
-        true
     }
 
     fn left(&mut self) {

@@ -42,11 +42,7 @@ impl Disk {
         false
     }
 
-    pub(super) fn can_write(&self) -> bool {
-        false
-    }
-
-    pub(super) fn put(&mut self, _: Vec<Batch>, _: Now) {}
+    pub(super) fn last_chance(&mut self) {}
 
     pub(super) fn give_up_writing(&mut self) -> Vec<Batch> {
         Vec::new()
@@ -60,6 +56,10 @@ impl Disk {
 }
 
 impl Driver {
+    pub(super) fn begin_parting_call(&mut self, _: Now) -> bool {
+        false
+    }
+
     pub(super) fn disk_finished(&mut self, finished: Finished) {
         match finished {}
     }

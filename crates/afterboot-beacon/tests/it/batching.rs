@@ -64,7 +64,8 @@ async fn full_batches_leave_at_once_and_the_rest_on_time() {
     let left: Vec<(Duration, usize)> =
         seen.iter().map(|seen| (seen.at - begun, seen.batch.events.len())).collect();
     assert_eq!(left, [(ms(0), 20), (ms(0), 20), (ms(5000), 5)]);
-    let seqs: Vec<u64> = seen.iter().flat_map(|seen| seen.batch.events.iter().map(|event| event.seq)).collect();
+    let seqs: Vec<u64> =
+        seen.iter().flat_map(|seen| seen.batch.events.iter().map(|event| event.seq)).collect();
     assert_eq!(seqs, (0..45).collect::<Vec<_>>());
 }
 

@@ -1,9 +1,10 @@
 //! What is asked of the spool, and what its answers change.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{DeadCommand, InHand, rows};
-use crate::core::Now;
+use crate::core::{Batch, Core, Now};
 use crate::dead::{DeadId, DeadLetter};
 use crate::driver::Driver;
 use crate::event::BeaconEvent;
@@ -24,7 +25,7 @@ pub(super) enum Call {
     Put(Vec<NewRow>),
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
-    Replay { user: Option<String>, skip: Vec<i64> },
+    Replay { user: Option<String>, skip: HashSet<i64> },
     Tidy,
     Erase(String),
     ListDead { after: Option<DeadId>, limit: usize },
@@ -61,6 +62,22 @@ pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
         let _ = spool.close();
     }
     Done { answer: Answer::Closed, lost: 0 }
+}
+
+pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
+    let rows = batches.iter_mut().map(rows::row_of).collect();
+    (Call::Put(rows), InHand::Batches(batches))
+}
+
+/// Dead letters first: they are written before the rows that they were in are deleted.
+pub(super) fn leftovers(core: &mut Core, now: Now) -> Option<(Call, InHand)> {
+    let mut dead = core.take_dead();
+    let letters: Vec<NewDead> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
+    if !letters.is_empty() {
+        return Some((Call::Bury(letters), InHand::Dead(dead)));
+    }
+    let settled = core.take_settled_rows();
+    (!settled.is_empty()).then_some((Call::Delete(settled), InHand::Nothing))
 }
 
 impl Call {
@@ -140,7 +157,7 @@ impl Driver {
                 core.begin(now);
             }
             (Answer::Written(Ok(put)), InHand::Batches(batches)) => {
-                let events = batches.iter().map(crate::core::Batch::events).sum();
+                let events = batches.iter().map(Batch::events).sum();
                 let dropped = rows::spooled(&mut self.shared.core(), batches, &put, now);
                 self.tell(|| BeaconEvent::Spooled { events });
                 self.tell_dropped(dropped);

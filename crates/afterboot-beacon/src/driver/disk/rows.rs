@@ -2,7 +2,7 @@
 
 use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
 use crate::ledger::DropReason;
-use crate::spool::{self, MAX_INFLATED, NewDead, NewRow, Put, Row, Why};
+use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, Why};
 use crate::wire::{self, Gap, gunzip};
 
 /// How long a dead letter is kept in any case: as long as there is room for it.
@@ -28,9 +28,16 @@ pub(super) fn row_of(batch: &mut Batch) -> NewRow {
     }
 }
 
-pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> NewDead {
+/// None: it is too large even for that. It stays counted, and its content goes.
+pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
     let batch = NewRow { expires_at: FOR_EVER, ..row_of(&mut dead.batch) };
-    NewDead { batch, at: now.wall, reason: dead.reason.to_owned(), status: dead.status, own: true }
+    (batch.body.len() <= MAX_ROW).then(|| NewDead {
+        batch,
+        at: now.wall,
+        reason: dead.reason.to_owned(),
+        status: dead.status,
+        own: true,
+    })
 }
 
 /// The rows that could be read, and those that could not, with how many events they say they hold.
