@@ -11,3 +11,4 @@ mod requests;
 mod http;
 #[cfg(feature = "http")]
 mod server;
+mod wire;
