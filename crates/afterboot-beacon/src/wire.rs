@@ -5,6 +5,7 @@
 //! ignored everywhere, so either side may be the newer one within a version.
 
 mod body;
+mod encode;
 mod ack;
 mod counters;
 mod gzip;
@@ -12,8 +13,9 @@ mod headers;
 mod stream;
 
 pub use ack::{Ack, AckError, Rejected, Span, Verdict};
-pub use body::{Batch, BatchWriter, BodyError, Event, Gap, Head, encode_event};
+pub use body::{Batch, BodyError, Event, Gap, Head};
 pub use counters::Counters;
+pub use encode::{BatchWriter, encode_event};
 pub use gzip::{InflateError, gunzip, gzip};
 pub use headers::{HeaderError, Headers, names};
 pub use stream::{StreamId, StreamIdError};

@@ -3,6 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::WIRE_VERSION;
+use super::body::null_as_default;
 
 /// A run of indexes of a batch, both ends included: `[0, 99]`.
 pub type Span = (usize, usize);
@@ -19,13 +20,13 @@ pub struct Ack {
     /// How many events the batch held.
     pub events: usize,
     /// On stable storage, now or by an earlier try.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub accepted: Vec<Span>,
     /// Never to be sent again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub rejected: Vec<Rejected>,
     /// Neither: to be sent again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub retry: Vec<Span>,
     /// The epoch of an experiment that the server wants stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,6 @@
 use std::fmt;
-use std::io::Write;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -23,7 +22,7 @@ pub struct Head {
     /// Of all events in the batch.
     pub priority: Priority,
     /// Numbers that were given and will never come: their batch was evicted, expired or erased.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub gaps: Vec<Gap>,
     /// Present where the stream is over: the number that the next event would have had, which is how many were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +62,7 @@ pub struct Event {
 
 /// A batch as a server reads it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Flat")]
 pub struct Batch {
     /// The format's version.
     pub wire: u32,
@@ -71,6 +71,39 @@ pub struct Batch {
     pub head: Head,
     /// At most [`MAX_EVENTS`]; none in a batch that only ends a stream or declares gaps.
     pub events: Vec<Event>,
+}
+
+/// What is read in the place of a [`Batch`]. With serde's `flatten` a field that this side does not know would be parsed
+/// and buffered rather than skipped, and a number in it that is too large for this side would refuse the batch.
+#[derive(Deserialize)]
+struct Flat {
+    wire: u32,
+    app: String,
+    stream: StreamId,
+    #[serde(default)]
+    user: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+    priority: Priority,
+    #[serde(default, deserialize_with = "null_as_default")]
+    gaps: Vec<Gap>,
+    #[serde(default)]
+    end: Option<u64>,
+    events: Vec<Event>,
+}
+
+impl From<Flat> for Batch {
+    fn from(flat: Flat) -> Batch {
+        let Flat { wire, app, stream, user, session, priority, gaps, end, events } = flat;
+        Batch { wire, head: Head { app, stream, user, session, priority, gaps, end }, events }
+    }
+}
+
+/// `null` where a field may be absent means that it is: some encoders write an empty list so.
+pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Why a body is not a batch of this version.
@@ -128,76 +161,5 @@ impl Batch {
             return Err(BodyError::TooManyEvents(batch.events.len()));
         }
         Ok(batch)
-    }
-}
-
-/// Appends one event without its number, which is not known before the batch is sealed: `"id":…}`. [`BatchWriter`] puts
-/// the number in front.
-///
-/// # Errors
-/// Where `data` cannot be JSON (its own `Serialize` failed, or a map's key is no string). `out` then holds a part of the
-/// event: cut it back.
-pub fn encode_event<T: Serialize + ?Sized>(
-    out: &mut Vec<u8>,
-    id: Uuid,
-    route: &str,
-    at: u64,
-    mono: u64,
-    data: &T,
-) -> Result<(), serde_json::Error> {
-    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-    out.extend_from_slice(b"\"id\":\"");
-    out.extend_from_slice(id.hyphenated().encode_lower(&mut text).as_bytes());
-    out.extend_from_slice(b"\",\"route\":");
-    serde_json::to_writer(&mut *out, route)?;
-    out.extend_from_slice(b",\"at\":");
-    serde_json::to_writer(&mut *out, &at)?;
-    out.extend_from_slice(b",\"mono\":");
-    serde_json::to_writer(&mut *out, &mono)?;
-    out.extend_from_slice(b",\"data\":");
-    serde_json::to_writer(&mut *out, data)?;
-    out.push(b'}');
-    Ok(())
-}
-
-/// Writes a batch's body out of events that [`encode_event`] has encoded.
-#[derive(Debug)]
-pub struct BatchWriter {
-    body: Vec<u8>,
-    events: usize,
-}
-
-impl BatchWriter {
-    /// What a number in front of an event adds at most: `{"seq":18446744073709551615,` and a comma.
-    pub const SEQ_ROOM: usize = 28;
-
-    /// Begins a body.
-    pub fn new(head: &Head) -> BatchWriter {
-        let mut body = Vec::with_capacity(1024);
-        // A Head has only strings, numbers and lists of them: it cannot fail.
-        let head = serde_json::to_vec(head).unwrap_or_default();
-        let _ = write!(body, "{{\"wire\":{WIRE_VERSION}");
-        if head.len() > 2 {
-            body.push(b',');
-            body.extend_from_slice(&head[1..head.len() - 1]);
-        }
-        body.extend_from_slice(b",\"events\":[");
-        BatchWriter { body, events: 0 }
-    }
-
-    /// Adds an event with its number.
-    pub fn event(&mut self, seq: u64, encoded: &[u8]) {
-        if self.events > 0 {
-            self.body.push(b',');
-        }
-        let _ = write!(self.body, "{{\"seq\":{seq},");
-        self.body.extend_from_slice(encoded);
-        self.events += 1;
-    }
-
-    /// The body, not compressed.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.body.extend_from_slice(b"]}");
-        self.body
     }
 }

@@ -34,22 +34,16 @@ pub struct Counters {
 impl Counters {
     /// Dropped for any reason.
     pub fn dropped_in_all(&self) -> u64 {
-        self.dropped.values().sum()
+        self.dropped.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Does every event have its place?
     /// posted + adopted = acked + rejected + dropped + merged + dead + spooled + queued + in flight.
     pub fn balances(&self) -> bool {
-        let known = [
-            self.acked,
-            self.rejected,
-            self.dropped_in_all(),
-            self.merged,
-            self.dead,
-            self.spooled,
-            self.queued,
-            self.in_flight,
-        ];
-        self.posted + self.adopted == known.iter().sum::<u64>()
+        // In 128 bits, because these numbers may have come from anyone.
+        let known =
+            [self.acked, self.rejected, self.merged, self.dead, self.spooled, self.queued, self.in_flight];
+        let sum: u128 = known.iter().chain(self.dropped.values()).copied().map(u128::from).sum();
+        u128::from(self.posted) + u128::from(self.adopted) == sum
     }
 }

@@ -5,7 +5,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// Compresses a body.
+/// Compresses a body, at level 1: `WIRE.md` has what the others cost.
 pub fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4 + 64), Compression::fast());
     // Writing to a Vec does not fail.
@@ -41,7 +41,8 @@ impl std::error::Error for InflateError {
     }
 }
 
-/// Inflates a body of at most `max` bytes, of one or several members. It never allocates for more than that.
+/// Inflates a body of at most `max` bytes, of one or several members. It never inflates more
+/// than that and one byte.
 ///
 /// # Errors
 /// Where it is not gzip, is cut short, or inflates to more than `max` bytes.

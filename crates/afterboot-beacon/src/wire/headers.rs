@@ -50,7 +50,7 @@ pub struct HeaderError {
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
-            None => write!(f, "{} is missing: {} is needed", self.name, self.allowed),
+            None => write!(f, "{} is missing: it must be {}", self.name, self.allowed),
             Some(value) => write!(f, "{} is {value:?}: {} is allowed", self.name, self.allowed),
         }
     }
@@ -92,6 +92,9 @@ impl Headers {
             value.parse::<u64>().map_err(|_| wrong(name, value, "a whole number"))
         };
         let attempt = number(names::ATTEMPT)?;
+        if attempt == 0 {
+            return Err(wrong(names::ATTEMPT, "0", "a whole number from 1"));
+        }
         let sender = text(names::SENDER, "32 hex digits")?;
         let counters = text(names::COUNTERS, "the counters as JSON")?;
         Ok(Headers {

@@ -10,7 +10,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::collector::{Fixed, Mode, Server};
+use crate::collector::mode::Fixed;
+use crate::collector::{Mode, Server};
 use crate::requests::{body, head, post, request, settle};
 
 fn transport(server: &Server) -> HttpTransport {

@@ -12,3 +12,4 @@ mod batching;
 mod http;
 #[cfg(feature = "http")]
 mod server;
+mod wire;

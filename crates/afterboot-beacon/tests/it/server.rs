@@ -7,7 +7,8 @@ use afterboot_beacon::{HttpTransport, Transport};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use crate::collector::{Key, Mode, Server};
+use crate::collector::ledger::Key;
+use crate::collector::{Mode, Server};
 use crate::requests::{STREAM, body, head, headers, id, post, request, settle};
 
 fn transport(server: &Server) -> HttpTransport {

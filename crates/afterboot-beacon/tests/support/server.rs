@@ -4,11 +4,11 @@
 mod answer;
 mod connection;
 mod contract;
-mod ledger;
-mod mode;
+pub(crate) mod ledger;
+pub(crate) mod mode;
 
-pub(crate) use ledger::{Key, Ledger};
-pub(crate) use mode::{Fixed, Mode};
+pub(crate) use ledger::Ledger;
+pub(crate) use mode::Mode;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
