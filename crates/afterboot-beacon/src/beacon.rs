@@ -256,7 +256,7 @@ impl Beacon {
         self.shared().now().at.saturating_add(time)
     }
 
-    fn ask<T>(&self, command: impl FnOnce(Answerer<T>) -> Command) -> Asker<T> {
+    pub(crate) fn ask<T>(&self, command: impl FnOnce(Answerer<T>) -> Command) -> Asker<T> {
         let (answerer, asker) = answer::channel();
         // A driver that is gone drops the answerer, which is an answer.
         self.shared().command(command(answerer));

@@ -6,6 +6,7 @@ mod leave;
 mod send;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::answer::Answerer;
 use crate::core::{Moment, Now, Outgoing};
 use crate::event::BeaconEvent;
 use crate::shared::Shared;
+use crate::signals::{self, LeftAnswer, Signal, Waiting};
 use crate::token::Tokens;
 use crate::transport::Transport;
 
@@ -39,6 +41,11 @@ pub(crate) enum Command {
         answer: Answerer<bool>,
     },
     Leave(Leave),
+    /// Without an answer: the process ends when the beacon has left.
+    OnSignal {
+        deadline: Duration,
+        answer: Option<Answerer<LeftAnswer>>,
+    },
     #[cfg(feature = "spool")]
     Dead(DeadCommand),
     Erase {
@@ -67,7 +74,21 @@ pub(crate) struct Driver {
     disk: Disk,
     flushes: Vec<Flush>,
     leaving: Option<Leaving>,
+    signals: Vec<OnSignal>,
     ended: bool,
+}
+
+/// Somebody wants to hear of a signal.
+struct OnSignal {
+    coming: Waiting,
+    deadline: Duration,
+    answer: Option<Answerer<LeftAnswer>>,
+}
+
+impl fmt::Debug for OnSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnSignal").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
 }
 
 /// Why the driver woke up.
@@ -76,6 +97,7 @@ enum Woken {
     Answered(Result<(task::Id, Sent), task::JoinError>),
     Disk(disk::Finished),
     Command(Command),
+    Signal(usize, Signal),
     /// The last sender of commands is gone, which a forked child's parent keeps: never in practice.
     Alone,
 }
@@ -101,6 +123,7 @@ impl Driver {
             disk: Disk::new(app, disk),
             flushes: Vec::new(),
             leaving: None,
+            signals: Vec::new(),
             ended: false,
         }
     }
@@ -123,6 +146,7 @@ impl Driver {
                 Woken::Answered(answered) => self.answered(answered),
                 Woken::Disk(finished) => self.disk_finished(finished),
                 Woken::Command(command) => self.obey(command),
+                Woken::Signal(which, signal) => self.leave_on_signal(which, signal),
                 Woken::Alone => self.leave_for_good(),
             }
         }
@@ -142,6 +166,11 @@ impl Driver {
         }
         if let Poll::Ready(finished) = self.disk.poll(cx) {
             return Poll::Ready(Woken::Disk(finished));
+        }
+        for (which, on_signal) in self.signals.iter_mut().enumerate() {
+            if let Poll::Ready(signal) = on_signal.coming.as_mut().poll(cx) {
+                return Poll::Ready(Woken::Signal(which, signal));
+            }
         }
         let due = sleep.is_some_and(|sleep| sleep.poll(cx).is_ready());
         if due || notified.poll(cx).is_ready() {
@@ -184,6 +213,11 @@ impl Driver {
                 self.flushes.push(Flush { ordinal, deadline, answer });
             }
             Command::Leave(leave) => self.begin_leaving(leave, now),
+            Command::OnSignal { deadline, answer } => match (signals::listen(), answer) {
+                (Ok(coming), answer) => self.signals.push(OnSignal { coming, deadline, answer }),
+                (Err(error), Some(answer)) => answer.say(Err(error)),
+                (Err(error), None) => tracing::warn!(%error, "signals cannot be listened to"),
+            },
             #[cfg(feature = "spool")]
             Command::Dead(command) => self.dead_command(command),
             Command::Erase { user, answer } => self.erase(user, answer, now),

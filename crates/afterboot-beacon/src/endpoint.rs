@@ -17,6 +17,8 @@ const HELD_FIRST: Duration = Duration::from_secs(30);
 const HELD_MAX: Duration = Duration::from_secs(600);
 /// A server may ask for an hour and not for longer: `Retry-After: 99999999999` is no reason to be silent for ever.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// What is added to it at random, as afterboot-retry does.
+const RETRY_AFTER_SPREAD: Duration = Duration::from_secs(3);
 /// So many batches in a row must be taken before a larger one is tried again, twice as many after each refusal.
 const REGROW_AFTER: u32 = 8;
 const REGROW_AFTER_MAX: u32 = 512;
@@ -166,7 +168,11 @@ impl Endpoint {
         };
         self.probing = self.probing && !probe;
         let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
-        let wait = wait.max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
+        // Clients that are told the same do not come back together.
+        let asked = retry_after.map_or(Duration::ZERO, |after| {
+            after.min(RETRY_AFTER_MAX) + self.some_time_within(RETRY_AFTER_SPREAD)
+        });
+        let wait = wait.max(asked);
         self.state = State::Backoff { until: now + wait, step };
     }
 

@@ -32,6 +32,7 @@ mod answer;
 mod event;
 mod health;
 mod error;
+mod signals;
 
 pub mod testing;
 
@@ -47,6 +48,7 @@ pub use health::{EndpointState, Health, SpoolState};
 pub use ledger::DropReason;
 pub use post::Post;
 pub use receipt::{NotDurable, Receipt};
+pub use signals::{Left, OnSignal, Signal};
 #[cfg(feature = "spool")]
 pub use spool::{Durability, SpoolError, SpoolOptions};
 pub use token::Token;

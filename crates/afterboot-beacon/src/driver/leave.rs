@@ -1,11 +1,13 @@
 //! Leaving, and the checkpoint that is leaving without going: one total budget.
 
+use std::process;
 use std::time::Duration;
 
-use super::{Command, Driver};
+use super::{Command, Driver, OnSignal};
 use crate::answer::Answerer;
 use crate::core::{Moment, Now};
 use crate::event::BeaconEvent;
+use crate::signals::{Left, LeftAnswer, Signal};
 use crate::wire::Counters;
 
 /// So much of the budget, and no more than this, is kept for writing what could not be sent.
@@ -29,6 +31,7 @@ pub(super) struct Leaving {
     send_until: Moment,
     ends: bool,
     answers: Vec<Answerer<Counters>>,
+    on_signal: Vec<(Signal, Option<Answerer<LeftAnswer>>)>,
     phase: Phase,
 }
 
@@ -62,8 +65,21 @@ impl Driver {
             }
             None => {
                 let answers = answer.into_iter().collect();
-                self.leaving = Some(Leaving { deadline, send_until, ends, answers, phase: Phase::Sending });
+                let on_signal = Vec::new();
+                self.leaving =
+                    Some(Leaving { deadline, send_until, ends, answers, on_signal, phase: Phase::Sending });
             }
+        }
+    }
+
+    /// The process is asked to go.
+    pub(super) fn leave_on_signal(&mut self, which: usize, signal: Signal) {
+        let now = self.shared.now();
+        let OnSignal { deadline, answer, .. } = self.signals.swap_remove(which);
+        let deadline = now.at.saturating_add(deadline);
+        self.begin_leaving(Leave { deadline, ends: true, sends: true, answer: None }, now);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.on_signal.push((signal, answer));
         }
     }
 
@@ -154,6 +170,13 @@ impl Driver {
         let counters = self.shared.core().ledger.counters();
         for answer in leaving.answers {
             answer.say(counters.clone());
+        }
+        for (signal, answer) in leaving.on_signal {
+            match answer {
+                Some(answer) => answer.say(Ok(Left { signal, counters: counters.clone() })),
+                // What `exit_on_signal` is for.
+                None => process::exit(signal.exit_code()),
+            }
         }
     }
 }

@@ -1,0 +1,131 @@
+//! Ctrl-c and SIGTERM: the process is asked to go, and the events go first.
+
+use std::future::IntoFuture;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::answer::{Answerer, Asker};
+use crate::beacon::Beacon;
+use crate::driver::Command;
+use crate::error::Error;
+use crate::wire::Counters;
+
+/// What asked the process to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-c.
+    Interrupt,
+    /// SIGTERM, which service managers send first. Only on Unix.
+    Terminate,
+}
+
+impl Signal {
+    /// What a shell shows for a process that this signal ended: 130 or 143.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Signal::Interrupt => 130,
+            Signal::Terminate => 143,
+        }
+    }
+}
+
+/// The beacon has left because of a signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Which.
+    pub signal: Signal,
+    /// Where every event is.
+    pub counters: Counters,
+}
+
+pub(crate) type LeftAnswer = Result<Left, io::Error>;
+
+/// Resolves when a signal has come and the beacon has shut down. Await it, or [`wait_blocking`](OnSignal::wait_blocking).
+/// Dropping it changes nothing: the beacon leaves all the same.
+#[derive(Debug)]
+#[must_use = "the process goes on after the signal unless somebody ends it"]
+pub struct OnSignal(Asker<LeftAnswer>);
+
+impl OnSignal {
+    /// Waits on this thread.
+    ///
+    /// # Errors
+    /// Where signals cannot be listened to, or the beacon ended in another way.
+    pub fn wait_blocking(self) -> Result<Left, Error> {
+        answer(self.0.wait_blocking(Duration::MAX))
+    }
+}
+
+impl IntoFuture for OnSignal {
+    type Output = Result<Left, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Left, Error>> + Send>>;
+
+    /// Works on any runtime. Cancel safe: dropping the future only forgets the answer.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { answer(self.0.wait().await) })
+    }
+}
+
+fn answer(left: Option<LeftAnswer>) -> Result<Left, Error> {
+    match left {
+        Some(Ok(left)) => Ok(left),
+        Some(Err(error)) => Err(Error::start(error)),
+        None => Err(Error::ended()),
+    }
+}
+
+impl Beacon {
+    /// On ctrl-c or SIGTERM shuts down within this budget, then answers; ending the process is the caller's part.
+    ///
+    /// From the first call on, these signals no longer end the process by themselves, as is the way of signals in
+    /// tokio. Listens on the beacon's own runtime, or on the one it was given, which then needs its I/O driver.
+    pub fn on_signal(&self, deadline: Duration) -> OnSignal {
+        OnSignal(self.ask(|answer| Command::OnSignal { deadline, answer: Some(answer) }))
+    }
+
+    /// On ctrl-c or SIGTERM shuts down within this budget, then ends the process with the code 130 or 143. Destructors
+    /// of other threads do not run.
+    pub fn exit_on_signal(&self, deadline: Duration) {
+        let _ = self.ask(|_: Answerer<()>| Command::OnSignal { deadline, answer: None });
+    }
+}
+
+/// A signal to come.
+pub(crate) type Waiting = Pin<Box<dyn Future<Output = Signal> + Send>>;
+
+/// Begins to listen. Called inside the beacon's runtime.
+pub(crate) fn listen() -> io::Result<Waiting> {
+    // A runtime without I/O makes tokio panic.
+    catch_unwind(AssertUnwindSafe(begin))
+        .unwrap_or_else(|_| Err(io::Error::other("the runtime has no I/O driver")))
+}
+
+#[cfg(unix)]
+fn begin() -> io::Result<Waiting> {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(Box::pin(poll_fn(move |cx| {
+        if interrupt.poll_recv(cx).is_ready() {
+            return Poll::Ready(Signal::Interrupt);
+        }
+        terminate.poll_recv(cx).map(|_| Signal::Terminate)
+    })))
+}
+
+#[cfg(not(unix))]
+fn begin() -> io::Result<Waiting> {
+    Ok(Box::pin(async {
+        // Without a console there is no ctrl-c to come.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        Signal::Interrupt
+    }))
+}
