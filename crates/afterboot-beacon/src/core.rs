@@ -271,11 +271,12 @@ impl Core {
         }
     }
 
-    /// Puts a batch where its ordinal belongs: a failed one goes ahead of what came later. What stands before it is then
-    /// due no later than it, so that the front is always the first to be due.
-    fn enqueue(&mut self, batch: Batch) {
+    /// Puts a batch where its ordinal belongs: a failed one goes ahead of what came later. Nothing is due later than what
+    /// stands behind it, so that the front is always the first to be due.
+    fn enqueue(&mut self, mut batch: Batch) {
         let queue = if batch.replayed { &mut self.replay } else { &mut self.queues[lane(batch.priority())] };
         let at = queue.partition_point(|other| other.place() <= batch.place());
+        batch.due = queue.get(at).map_or(batch.due, |next| batch.due.min(next.due));
         for earlier in queue.range_mut(..at).rev() {
             if earlier.due <= batch.due {
                 break;

@@ -236,6 +236,10 @@ impl Batch {
     }
 
     pub(crate) fn may_absorb(&self, later: &Batch) -> bool {
+        // On disk is the whole of a batch or nothing of it.
+        if self.rows.is_empty() != later.rows.is_empty() {
+            return false;
+        }
         let alike = |head: &Head| (head.stream, head.user.clone(), head.session.clone(), head.priority);
         // A replayed batch is on disk row by row, and another boot's clock is another clock.
         !self.replayed

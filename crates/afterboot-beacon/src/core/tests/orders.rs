@@ -198,3 +198,27 @@ fn a_number_that_will_not_come_is_declared() {
     assert_eq!(Some(seqs.len() as u64 + declared), end, "{gaps:?} {seqs:?}");
     assert_eq!(declared, 10, "ten of the eleven had a number: {gaps:?}");
 }
+
+/// What joins a batch that is on disk is not on disk for that.
+#[test]
+fn an_event_in_memory_only_does_not_hide_behind_a_durable_one() {
+    let mut core = core(1000, true);
+    let (receipt, _kept) = durable();
+    post(
+        &mut core,
+        "on disk",
+        Wish { signal: true, priority: Priority::Vital, receipt, ..Wish::default() },
+        at(0),
+    )
+    .unwrap();
+    let batch = core.take_for_disk(at(0)).remove(0);
+    core.spooled(vec![(batch, 1)], at(1));
+    post(&mut core, "in memory", Wish { signal: true, priority: Priority::Vital, ..Wish::default() }, at(1))
+        .unwrap();
+    let first = core.take(at(2)).unwrap();
+    fail(&mut core, first, at(3));
+    let for_disk = core.take_for_disk(at(20_000));
+    let on_its_way: u64 = for_disk.iter().map(|batch| batch.events()).sum();
+    let counters = core.ledger.counters();
+    assert_eq!((counters.spooled, on_its_way), (1, 1));
+}
