@@ -11,6 +11,9 @@ mod spool;
 mod dead;
 
 #[cfg(feature = "spool")]
+#[doc(hidden)]
+pub use dead::command_line;
+#[cfg(feature = "spool")]
 pub use dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
 #[cfg(feature = "spool")]
 pub use spool::{Durability, SpoolError, SpoolOptions};
