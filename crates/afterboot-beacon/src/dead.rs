@@ -1,6 +1,7 @@
 //! Dead letters: batches that the server will never take, kept so that a person can look at them, send them again or
 //! throw them away.
 
+mod cli;
 mod offline;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::str::FromStr;
 use crate::spool::{MAX_INFLATED, NewDead};
 use crate::wire::{Batch, BodyError, InflateError, Priority, gunzip};
 
+pub use cli::command_line;
 pub use offline::{DeadLetters, ProcessSpool, Replay};
 
 /// The name of a dead letter: twelve hex digits for the directory of a process, and a number. It changes when another

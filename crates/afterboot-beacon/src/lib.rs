@@ -39,6 +39,9 @@ pub mod testing;
 pub use beacon::{Beacon, Flushed};
 pub use builder::BeaconBuilder;
 #[cfg(feature = "spool")]
+#[doc(hidden)]
+pub use dead::command_line;
+#[cfg(feature = "spool")]
 pub use dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
 pub use early::Early;
 pub use endpoint::HeldReason;

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::db::{self, Damaged};
+use super::db;
 use super::store::{delete, make_room};
 use super::{
     Change, Durability, Evicted, NewDead, NewRow, Put, Replayed, RowId, Spool, SpoolError, Totals, Why, sql,
@@ -126,11 +126,8 @@ pub(crate) fn list(
     while letters.len() < limit {
         let Some(row) = ids.next()? else { break };
         let row = row.get(0)?;
-        match db::get_dead(conn, RowId(row))? {
-            Some(Ok((app, dead))) => {
-                letters.push(DeadLetter { id: DeadId { process, row }, app, dead });
-            }
-            Some(Err(Damaged)) | None => {}
+        if let Some(Ok((app, dead))) = db::get_dead(conn, RowId(row))? {
+            letters.push(DeadLetter { id: DeadId { process, row }, app, dead });
         }
     }
     Ok(letters)

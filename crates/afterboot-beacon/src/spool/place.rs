@@ -106,9 +106,13 @@ fn prune(aside: &Path, max_bytes: u64) {
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let meta = fs::symlink_metadata(&path).ok()?;
-            let is_log = path.to_string_lossy().ends_with("-wal");
             let log = fs::symlink_metadata(log_of(&path)).map_or(0, |log| log.len());
-            (!is_log).then(|| (meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len() + log, path))
+            // A log goes with its database; only one that lost it stands for itself.
+            let base = path.to_str()?.strip_suffix("-wal");
+            if base.is_some_and(|base| Path::new(base).exists()) {
+                return None;
+            }
+            Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len() + log, path))
         })
         .collect();
     files.sort();
