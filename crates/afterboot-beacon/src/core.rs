@@ -8,6 +8,8 @@ mod disk;
 mod leave;
 mod open;
 mod post;
+#[cfg(any(feature = "spool", test))]
+mod rows;
 mod settle;
 mod take;
 #[cfg(test)]
@@ -19,10 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::batch::{Batch, Moment, SLOT_BYTES};
-#[cfg(feature = "spool")]
-pub(crate) use self::disk::{Evicted, Unlisted};
 use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
+#[cfg(any(feature = "spool", test))]
+pub(crate) use self::rows::{Evicted, Unlisted};
 pub(crate) use self::settle::{DeadBatch, Outcome};
 pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;

@@ -25,7 +25,6 @@ impl Error {
         Error(Kind::Ended)
     }
 
-    #[cfg_attr(not(feature = "spool"), expect(dead_code, reason = "only a spool has storage"))]
     pub(crate) fn storage(why: impl fmt::Display) -> Error {
         Error(Kind::Storage(why.to_string()))
     }

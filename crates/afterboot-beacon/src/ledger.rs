@@ -86,6 +86,7 @@ impl Ledger {
     }
 
     /// An older process's events, which are ours from now on.
+    #[cfg(any(feature = "spool", test))]
     pub(crate) fn adopted(&mut self, to: Place, events: u64) {
         self.adopted += events;
         *self.at(to) += events;

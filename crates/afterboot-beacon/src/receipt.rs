@@ -77,10 +77,12 @@ impl IntoFuture for Receipt {
 pub(crate) struct ReceiptSender(Option<Answerer<Written>>);
 
 impl ReceiptSender {
+    #[cfg(any(feature = "spool", test))]
     pub(crate) fn written(self) {
         self.say(Ok(()));
     }
 
+    #[cfg(any(feature = "spool", test))]
     pub(crate) fn failed(self, why: &str) {
         self.say(Err(NotDurable::Disk(why.to_owned())));
     }

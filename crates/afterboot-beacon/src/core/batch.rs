@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::receipt::ReceiptSender;
-use crate::wire::{self, BatchWriter, Event, Gap, Head, Priority, StreamId, encode_event};
+use crate::wire::{self, BatchWriter, Gap, Head, Priority, StreamId};
+#[cfg(any(feature = "spool", test))]
+use crate::wire::{Event, encode_event};
 
 /// Time since the beacon was built, on tokio's clock.
 pub(crate) type Moment = Duration;
@@ -277,6 +279,7 @@ impl Batch {
     }
 
     /// Reads a batch back from the spool.
+    #[cfg(any(feature = "spool", test))]
     pub(crate) fn read(parsed: wire::Batch, boot: Arc<str>, now: Moment) -> Batch {
         let mut batch = Batch::new(parsed.head, boot, now);
         let mut encoded = Vec::new();

@@ -1,31 +1,13 @@
-//! What goes to the spool and comes back from it.
+//! What goes to the spool.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Batch, Core, LANES, Moment, Now, SPOOL_AGE, lane};
+use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::NotDurable;
-use crate::wire::{Gap, Priority, StreamId};
-
-/// A row that the spool gave up.
-#[derive(Debug, Clone)]
-pub(crate) struct Evicted {
-    pub(crate) row: i64,
-    pub(crate) stream: StreamId,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-    pub(crate) events: u64,
-    pub(crate) reason: DropReason,
-}
-
-/// A batch that was read back.
-#[derive(Debug)]
-pub(crate) struct Unlisted {
-    pub(crate) row: i64,
-    pub(crate) batch: Batch,
-}
+use crate::wire::Priority;
 
 /// At most so many batches go to the disk in one transaction.
 const PUT_AT_ONCE: usize = 50;
@@ -163,45 +145,7 @@ impl Core {
         self.replay = kept;
     }
 
-    /// These batches are in these rows now. One that somebody waits for stays in memory as well, to be sent in its time.
-    pub(crate) fn spooled(&mut self, batches: Vec<(Batch, i64)>, now: Now) {
-        for (mut batch, row) in batches {
-            self.came_back(&batch);
-            // Its old rows were evicted, at least in part: this one is whole. It may be one of them, unchanged.
-            self.forget_rows(&mut batch);
-            self.settled_rows.retain(|settled| *settled != row);
-            batch.rows = vec![Arc::new(row)];
-            batch.partial = false;
-            let receipts = Core::receipts_of(&mut batch);
-            if receipts.is_empty() || !self.endpoint.is_open() {
-                self.bytes -= batch.bytes();
-                self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
-            } else {
-                self.resident.insert(row, true);
-                self.enqueue(batch);
-            }
-            for receipt in receipts {
-                receipt.written();
-            }
-        }
-        if self.endpoint.is_open() && self.ledger.spooled() > 0 {
-            self.schedule_replay(now);
-        }
-    }
-
-    /// The disk did not take them: memory only.
-    pub(crate) fn not_spooled(&mut self, batches: Vec<Batch>, why: &str) {
-        for mut batch in batches {
-            self.came_back(&batch);
-            for receipt in Core::receipts_of(&mut batch) {
-                receipt.failed(why);
-            }
-            self.enqueue(batch);
-        }
-    }
-
     /// There is no disk: who waits for it hears so.
-    #[cfg_attr(feature = "spool", expect(dead_code, reason = "only a build without a spool has none at all"))]
     pub(crate) fn without_disk(&mut self, batches: Vec<Batch>) {
         for mut batch in batches {
             self.came_back(&batch);
@@ -212,11 +156,6 @@ impl Core {
         }
     }
 
-    /// Rows that may be deleted.
-    pub(crate) fn take_settled_rows(&mut self) -> Vec<i64> {
-        mem::take(&mut self.settled_rows)
-    }
-
     pub(super) fn forget_rows(&mut self, batch: &mut Batch) {
         for row in batch.rows.drain(..) {
             // Another part of the batch still needs it.
@@ -225,101 +164,6 @@ impl Core {
             {
                 self.settled_rows.push(row);
             }
-        }
-    }
-
-    /// The spool gave rows up for room, for their age or because a user asked for it.
-    pub(crate) fn evicted(&mut self, rows: &[Evicted]) {
-        for evicted in rows {
-            if let Some(alive) = self.resident.get_mut(&evicted.row) {
-                // In memory as well: only the copy is gone.
-                *alive = false;
-                continue;
-            }
-            self.ledger.shift(Place::Spooled, Place::Dropped(evicted.reason), evicted.events);
-            if evicted.events > 0 {
-                self.declare([Gap {
-                    stream: evicted.stream,
-                    first: evicted.first,
-                    last: evicted.last,
-                    why: evicted.reason.as_str().to_owned(),
-                }]);
-            }
-        }
-    }
-
-    /// A damaged file was set aside, with this many events in it.
-    pub(crate) fn lost_on_disk(&mut self, events: u64) {
-        let lost = events.min(self.ledger.spooled());
-        self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), lost);
-        // None of its rows is there any more.
-        for alive in self.resident.values_mut() {
-            *alive = false;
-        }
-    }
-
-    /// Another process's rows are in our spool now.
-    pub(crate) fn adopted(&mut self, events: u64) {
-        self.ledger.adopted(Place::Spooled, events);
-    }
-
-    /// Gaps of streams that were never in this ledger.
-    pub(crate) fn declare_elsewhere(&mut self, gaps: Vec<Gap>) {
-        self.declare(gaps);
-    }
-
-    /// Dead letters are normal rows again.
-    pub(crate) fn dead_replayed(&mut self, own: u64, others: u64, now: Now) {
-        self.ledger.shift(Place::Dead, Place::Spooled, own);
-        self.adopted(others);
-        self.replay_at = Some(now.at);
-        self.wake_at = Moment::ZERO;
-    }
-
-    /// Rows whose bodies nobody can read.
-    pub(crate) fn unreadable(&mut self, rows: &[(i64, u64)]) {
-        for (row, events) in rows {
-            self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), *events);
-            self.settled_rows.push(*row);
-        }
-    }
-
-    /// Is it time to read from the spool?
-    pub(crate) fn wants_replay(&self, now: Now) -> bool {
-        self.has_spool
-            && self.endpoint.is_open()
-            && self.replay.is_empty()
-            && self.replay_at.is_some_and(|at| at <= now.at)
-    }
-
-    /// Rows in memory, which a listing leaves out.
-    pub(crate) fn resident_rows(&self) -> HashSet<i64> {
-        self.resident.keys().copied().chain(self.settled_rows.iter().copied()).collect()
-    }
-
-    /// What was read. Nothing: the replay is over until there is a reason for another.
-    pub(crate) fn listed(&mut self, batches: Vec<Unlisted>, now: Now) {
-        if batches.is_empty() {
-            self.replay_at = None;
-            return;
-        }
-        for Unlisted { row, mut batch } in batches {
-            // Somebody else came while it was being read.
-            if !self.may_be_replayed(&batch) {
-                continue;
-            }
-            batch.replayed = true;
-            batch.rows = vec![Arc::new(row)];
-            batch.ordinal = self.next_ordinal;
-            self.next_ordinal += 1;
-            batch.due = now.at;
-            self.resident.insert(row, true);
-            self.bytes += batch.bytes();
-            self.ledger.shift(Place::Spooled, Place::Queued, batch.events());
-            self.enqueue(batch);
-        }
-        if !self.endpoint.is_open() {
-            self.unload_replay();
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) enum Outcome {
 
 /// Set aside.
 #[derive(Debug)]
+#[cfg_attr(not(any(feature = "spool", test)), expect(dead_code, reason = "only a spool keeps them"))]
 pub(crate) struct DeadBatch {
     pub(crate) batch: Batch,
     pub(crate) reason: &'static str,

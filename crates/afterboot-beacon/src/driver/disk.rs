@@ -49,6 +49,13 @@ pub(crate) enum DeadCommand {
     Purge { ids: Option<Vec<DeadId>>, answer: Answerer<Result<u64, String>> },
 }
 
+/// A user whose events in memory are gone, and whose rows are to go.
+struct Erasing {
+    user: String,
+    answer: Answerer<Result<u64, String>>,
+    in_memory: u64,
+}
+
 /// What a call has in hand, to be given back if it fails.
 #[derive(Debug)]
 enum InHand {
@@ -67,7 +74,7 @@ pub(super) struct Disk {
     /// It does not work, and is looked at again at this moment.
     trouble_until: Option<Moment>,
     asked: Vec<DeadCommand>,
-    erasing: Vec<(String, Answerer<Result<u64, String>>, u64)>,
+    erasing: Vec<Erasing>,
     tidy_at: Moment,
     closing: bool,
 }
@@ -240,7 +247,7 @@ impl Driver {
         if let Some(call) = calls::leftovers(&mut core, now) {
             return Some(call);
         }
-        if let Some((user, answer, in_memory)) = self.disk.erasing.pop() {
+        if let Some(Erasing { user, answer, in_memory }) = self.disk.erasing.pop() {
             return Some((Call::Erase(user), InHand::Erase { answer, in_memory }));
         }
         if !self.disk.asked.is_empty() {
@@ -314,7 +321,7 @@ impl Driver {
         for command in mem::take(&mut self.disk.asked) {
             refuse(command, why);
         }
-        for (_, answer, in_memory) in mem::take(&mut self.disk.erasing) {
+        for Erasing { answer, in_memory, .. } in mem::take(&mut self.disk.erasing) {
             // Where there is no spool, all that there is has been erased.
             let has_none = !self.disk.options.has_spool();
             answer.say(if has_none { Ok(in_memory) } else { Err(why.to_owned()) });
@@ -327,7 +334,7 @@ impl Driver {
 
     pub(super) fn erase(&mut self, user: String, answer: Answerer<Result<u64, String>>, now: Now) {
         let in_memory = self.shared.core().erase_user(&user, now);
-        self.disk.erasing.push((user, answer, in_memory));
+        self.disk.erasing.push(Erasing { user, answer, in_memory });
     }
 }
 

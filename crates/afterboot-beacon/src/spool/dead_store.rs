@@ -16,6 +16,7 @@ type Result<T, E = SpoolError> = std::result::Result<T, E>;
 
 impl Spool {
     /// Sets batches aside, and deletes the rows that they came from.
+    #[cfg(test)]
     pub(crate) fn put_dead(
         &mut self,
         gone: &[RowId],
@@ -78,6 +79,7 @@ impl Spool {
     }
 
     /// How many dead letters there are, exactly.
+    #[cfg(test)]
     pub(crate) fn count_dead(&self) -> Totals {
         self.dead
     }

@@ -58,6 +58,7 @@ impl Spool {
     }
 
     /// Writes a batch anew of which a part was settled.
+    #[cfg(test)]
     pub(crate) fn replace(
         &mut self,
         gone: &[RowId],
@@ -118,6 +119,7 @@ impl Spool {
     }
 
     /// What is in it, exactly.
+    #[cfg(test)]
     pub(crate) fn totals(&self) -> Totals {
         self.totals
     }
