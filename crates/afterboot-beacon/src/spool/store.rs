@@ -161,7 +161,9 @@ impl Spool {
         self.db.as_ref().ok_or_else(|| SpoolError::sql("open", rusqlite::Error::InvalidQuery))
     }
 
-    /// Does the work; where the file turns out to be corrupt, once more on a fresh one.
+    /// Does the work; where the file turns out to be corrupt, once more on a fresh one. Where the disk is full, once
+    /// more after the log was written back: it is written from its beginning then, so that a deletion, which frees
+    /// room, does not need some first.
     pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
         self.ready()?;
         match work(self) {
@@ -169,6 +171,10 @@ impl Spool {
                 self.forget();
                 self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
                 self.ready()?;
+                work(self)
+            }
+            Err(error) if error.is_full() => {
+                self.db()?.restart_log();
                 work(self)
             }
             done => done,
