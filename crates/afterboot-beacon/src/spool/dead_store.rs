@@ -4,9 +4,7 @@ use rusqlite::Connection;
 
 use super::db;
 use super::store::{delete, make_room};
-use super::{
-    Change, Durability, Evicted, NewDead, NewRow, Put, Replayed, RowId, Spool, SpoolError, Totals, Why, sql,
-};
+use super::{Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Totals, Why, sql};
 use crate::dead::{DeadId, DeadLetter};
 
 // What a replayed batch lives at least, whatever its first life was.
@@ -15,17 +13,6 @@ const MIN_LIFE_MS: u64 = 60 * 60 * 1000;
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
 
 impl Spool {
-    /// Sets batches aside, and deletes the rows that they came from.
-    #[cfg(test)]
-    pub(crate) fn put_dead(
-        &mut self,
-        gone: &[RowId],
-        dead: &[NewDead],
-        durability: Durability,
-    ) -> Result<Put> {
-        self.change(Change { gone, rows: &[], dead }, durability, 0)
-    }
-
     /// Dead letters after this one, in the order in which they came. Those that make no sense are left out.
     pub(crate) fn list_dead(&mut self, after: Option<DeadId>, limit: usize) -> Result<Vec<DeadLetter>> {
         self.heal(|spool| {
@@ -76,12 +63,6 @@ impl Spool {
             spool.dead = dead;
             Ok(gone)
         })
-    }
-
-    /// How many dead letters there are, exactly.
-    #[cfg(test)]
-    pub(crate) fn count_dead(&self) -> Totals {
-        self.dead
     }
 
     fn own_rows(&self, ids: &[DeadId]) -> Result<Vec<RowId>> {

@@ -57,18 +57,6 @@ impl Spool {
         self.change(Change { rows, ..Change::default() }, durability, now)
     }
 
-    /// Writes a batch anew of which a part was settled.
-    #[cfg(test)]
-    pub(crate) fn replace(
-        &mut self,
-        gone: &[RowId],
-        rows: &[NewRow],
-        durability: Durability,
-        now: u64,
-    ) -> Result<Put> {
-        self.change(Change { gone, rows, dead: &[] }, durability, now)
-    }
-
     /// Deletes rows, those that are not there included.
     pub(crate) fn delete(&mut self, gone: &[RowId]) -> Result<()> {
         self.change(Change { gone, ..Change::default() }, Durability::Process, 0).map(drop)
@@ -116,12 +104,6 @@ impl Spool {
     /// Deletes what has expired.
     pub(crate) fn expire(&mut self, now: u64) -> Result<Vec<Evicted>> {
         self.take(sql::EXPIRE, |app| (db::signed(now), app), Why::Expired)
-    }
-
-    /// What is in it, exactly.
-    #[cfg(test)]
-    pub(crate) fn totals(&self) -> Totals {
-        self.totals
     }
 
     /// Events that were lost with files or rows that nobody could read, since this was last asked.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::{Durability, NewDead, NewRow, Row, Spool, SpoolOptions};
+use super::{Change, Durability, NewDead, NewRow, Put, Row, RowId, Spool, SpoolError, SpoolOptions, Totals};
 use crate::wire::{BatchWriter, Head, Priority, StreamId, encode_event, gzip};
 
 const NOW: u64 = 1_700_000_000_000;
@@ -171,4 +171,35 @@ fn holds(folder: &Path, text: &str) -> bool {
             false => std::fs::read(&path).unwrap().windows(text.len()).any(|part| part == text.as_bytes()),
         }
     })
+}
+
+impl Spool {
+    /// Writes a batch anew of which a part was settled.
+    fn replace(
+        &mut self,
+        gone: &[RowId],
+        rows: &[NewRow],
+        durability: Durability,
+        now: u64,
+    ) -> Result<Put, SpoolError> {
+        self.change(Change { gone, rows, dead: &[] }, durability, now)
+    }
+
+    /// Sets batches aside, and deletes the rows that they came from.
+    pub(crate) fn put_dead(
+        &mut self,
+        gone: &[RowId],
+        dead: &[NewDead],
+        durability: Durability,
+    ) -> Result<Put, SpoolError> {
+        self.change(Change { gone, rows: &[], dead }, durability, 0)
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn count_dead(&self) -> Totals {
+        self.dead
+    }
 }
