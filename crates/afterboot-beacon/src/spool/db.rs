@@ -104,6 +104,11 @@ impl Db {
         self.checkpoint();
     }
 
+    /// Writes the log back and keeps its room on the disk.
+    pub(super) fn restart_log(&self) {
+        let _ = self.0.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
+    }
+
     pub(super) fn checkpoint(&self) {
         let _ = self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }

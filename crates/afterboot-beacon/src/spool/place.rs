@@ -198,6 +198,11 @@ impl Home {
             }
             Err(_) => return Ok(Take::Foreign),
         };
+        Home::claim(dir, lock)
+    }
+
+    /// Takes the directory by its open lock file, where that still is its lock file.
+    pub(super) fn claim(dir: &Path, lock: File) -> Result<Take, SpoolError> {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(Take::Busy),
@@ -301,7 +306,7 @@ fn unsafe_dir(meta: &fs::Metadata) -> Option<&'static str> {
 }
 
 #[cfg(unix)]
-fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
+pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
     OpenOptions::new()
@@ -333,7 +338,7 @@ fn unsafe_dir(meta: &fs::Metadata) -> Option<&'static str> {
 }
 
 #[cfg(not(unix))]
-fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
+pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(new).open(dir.join(LOCK))
 }
 

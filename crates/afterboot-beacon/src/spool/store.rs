@@ -159,7 +159,9 @@ impl Spool {
         self.db.as_ref().ok_or_else(|| SpoolError::sql("open", rusqlite::Error::InvalidQuery))
     }
 
-    /// Does the work; where the file turns out to be corrupt, once more on a fresh one.
+    /// Does the work; where the file turns out to be corrupt, once more on a fresh one. Where the disk is full, once
+    /// more after the log was written back, as it is written from its beginning then. That does not help where the
+    /// file has to grow first.
     pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
         self.ready()?;
         match work(self) {
@@ -167,6 +169,10 @@ impl Spool {
                 self.forget();
                 self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
                 self.ready()?;
+                work(self)
+            }
+            Err(error) if error.is_full() => {
+                self.db()?.restart_log();
                 work(self)
             }
             done => done,

@@ -156,6 +156,12 @@ fn recount(spool: &Spool) -> super::Totals {
     super::db::count(spool.db().unwrap().conn(), super::sql::COUNT).unwrap()
 }
 
+/// How far the last commit waited for the disk: 1 not at all, 2 until it is written.
+fn level(spool: &Spool) -> i64 {
+    let conn = spool.db().unwrap().conn();
+    conn.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap()
+}
+
 /// Does any file under this folder hold the text?
 fn holds(folder: &Path, text: &str) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {

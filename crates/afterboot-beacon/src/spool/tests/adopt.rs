@@ -98,6 +98,22 @@ fn a_crash_between_the_two_commits_leaves_one_row_after_the_next_adoption() {
     assert_eq!(place.processes().len(), 1);
 }
 
+/// B15: a power cut must not keep the deletion there and lose the addition here.
+#[test]
+fn what_is_adopted_is_on_the_disk_before_it_is_deleted() {
+    let place = Place::new();
+    let mut spool = place.open();
+    place.orphan(&[row(1)]);
+    put(&mut spool, &[row(9)]);
+    assert_eq!(level(&spool), 1);
+    adopt(&mut spool, None);
+    assert_eq!(level(&spool), 2);
+    put(&mut spool, &[row(10)]);
+    place.orphan_of("app", &[], &[letter(row(2))]);
+    adopt(&mut spool, None);
+    assert_eq!(level(&spool), 2);
+}
+
 #[test]
 fn dead_letters_come_along_whoevers_they_are() {
     let place = Place::new();

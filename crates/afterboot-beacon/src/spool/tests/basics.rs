@@ -131,10 +131,6 @@ fn every_durability_is_kept_when_the_file_is_read_again() {
 fn only_power_waits_for_the_disk() {
     let place = Place::new();
     let mut spool = place.open();
-    let level = |spool: &Spool| -> i64 {
-        let conn = spool.db().unwrap().conn();
-        conn.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap()
-    };
     spool.put(&[row(1)], Durability::Power, NOW).unwrap();
     assert_eq!(level(&spool), 2);
     spool.put(&[row(2)], Durability::Process, NOW).unwrap();

@@ -184,6 +184,21 @@ fn a_row_that_makes_no_sense_is_deleted_and_counted() {
     }
 }
 
+/// B14: it is the row's size that is looked at, before anything of the body is read.
+#[test]
+fn a_body_above_the_largest_is_not_read_even_where_it_is_sound() {
+    let place = Place::new();
+    let mut spool = place.open();
+    put(&mut spool, &[row(1), row(2)]);
+    let body = large(MAX_ROW - 4);
+    assert!(body.len() > MAX_ROW && inflated(&body).len() < MAX_ROW);
+    let conn = spool.db().unwrap().conn();
+    let update = "UPDATE batch SET body = ?1, bytes = length(?1) WHERE first_seq = 2";
+    conn.execute(update, [&body[..]]).unwrap();
+    assert_eq!(seqs_for(&mut spool, None), [1]);
+    assert_eq!(spool.take_lost(), 1);
+}
+
 #[test]
 fn a_row_of_an_orphan_that_makes_no_sense_is_deleted_and_counted() {
     let place = Place::new();

@@ -2,7 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
 use super::*;
-use crate::spool::place::{Home, Root, Take};
+use crate::spool::place::{Home, Root, Take, open_lock};
 
 fn refusal(options: &SpoolOptions) -> String {
     Spool::open(options, "app").unwrap_err().to_string()
@@ -92,7 +92,8 @@ fn a_directory_that_is_a_link_or_holds_one_is_not_adopted() {
     let locked = place.orphan(&[row(3)]);
     fs::rename(locked.join("lock"), locked.join("kcol")).unwrap();
     symlink(locked.join("kcol"), locked.join("lock")).unwrap();
-    assert_eq!(spool.adopt(None, NOW, 100).rows, 0);
+    let adopted = spool.adopt(None, NOW, 100);
+    assert!(adopted.rows == 0 && adopted.failed.is_none(), "{adopted:?}");
     assert!(far.join("spool.db").exists() && near.exists() && locked.exists());
 }
 
@@ -140,6 +141,17 @@ fn a_lock_on_a_file_that_has_no_name_any_more_is_no_lock() {
     let Take::Ours(second) = Home::take(&dir).unwrap() else { panic!("the file under the name is free") };
     assert!(second.is_named());
     assert!(matches!(Home::take(&dir).unwrap(), Take::Busy));
+}
+
+/// B15: two that look for orphans open the same lock file, and the first has removed it when the second locks it.
+#[test]
+fn a_lock_that_is_taken_after_the_directory_was_removed_is_no_lock() {
+    let place = Place::new();
+    let orphan = place.orphan(&[row(1)]);
+    let slow = open_lock(&orphan, false).unwrap();
+    let mut quick = place.open();
+    assert_eq!(quick.adopt(None, NOW, 100).rows, 1);
+    assert!(matches!(Home::claim(&orphan, slow).unwrap(), Take::Gone));
 }
 
 #[test]
