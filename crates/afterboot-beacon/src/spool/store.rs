@@ -144,8 +144,8 @@ impl Spool {
     }
 
     /// Does the work; where the file turns out to be corrupt, once more on a fresh one. Where the disk is full, once
-    /// more after the log was written back: it is written from its beginning then, so that a deletion, which frees
-    /// room, does not need some first.
+    /// more after the log was written back, as it is written from its beginning then. That does not help where the
+    /// file has to grow first.
     pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
         self.ready()?;
         match work(self) {
