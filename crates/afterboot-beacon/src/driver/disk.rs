@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use self::calls::{Call, Done};
 use super::Driver;
 use crate::answer::Answerer;
-use crate::core::{Batch, DeadBatch, Moment, Now};
+use crate::core::{Batch, Core, DeadBatch, Moment, Now};
 use crate::dead::{DeadId, DeadLetter};
 use crate::event::BeaconEvent;
 use crate::shared::{Shared, lock};
@@ -230,15 +230,8 @@ impl Driver {
             let rows = batches.iter_mut().map(rows::row_of).collect();
             return Some((Call::Put(rows), InHand::Batches(batches)));
         }
-        // Before the rows that they were in are deleted.
-        let mut dead = core.take_dead();
-        if !dead.is_empty() {
-            let letters = dead.iter_mut().map(|dead| rows::letter_of(dead, now)).collect();
-            return Some((Call::Bury(letters), InHand::Dead(dead)));
-        }
-        let settled = core.take_settled_rows();
-        if !settled.is_empty() {
-            return Some((Call::Delete(settled), InHand::Nothing));
+        if let Some(call) = loose_end(&mut core, now) {
+            return Some(call);
         }
         if let Some((user, answer, in_memory)) = self.disk.erasing.pop() {
             return Some((Call::Erase(user), InHand::Erase { answer, in_memory }));
@@ -256,6 +249,15 @@ impl Driver {
             return Some((Call::Tidy, InHand::Nothing));
         }
         None
+    }
+
+    /// Before the spool is left: what a next process would send or miss without need. False: there is nothing, or no disk.
+    pub(super) fn tie_up(&mut self, now: Now) -> bool {
+        if !self.disk.can_write() {
+            return false;
+        }
+        let call = loose_end(&mut self.shared.core(), now);
+        call.map(|(call, in_hand)| self.disk.call(call, in_hand, now)).is_some()
     }
 
     pub(super) fn disk_finished(&mut self, finished: Finished) {
@@ -329,6 +331,17 @@ impl Driver {
         let in_memory = self.shared.core().erase_user(&user, now);
         self.disk.erasing.push((user, answer, in_memory));
     }
+}
+
+/// Dead letters, and then the rows that they and others were in.
+fn loose_end(core: &mut Core, now: Now) -> Option<(Call, InHand)> {
+    let mut dead = core.take_dead();
+    if !dead.is_empty() {
+        let letters = dead.iter_mut().map(|dead| rows::letter_of(dead, now)).collect();
+        return Some((Call::Bury(letters), InHand::Dead(dead)));
+    }
+    let settled = core.take_settled_rows();
+    (!settled.is_empty()).then(|| (Call::Delete(settled), InHand::Nothing))
 }
 
 fn refuse(command: DeadCommand, why: &str) {

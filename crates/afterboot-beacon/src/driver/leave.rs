@@ -104,7 +104,7 @@ impl Driver {
             if now.at < deadline && self.disk.is_busy() {
                 return;
             }
-            let saved = !self.spool_everything(now);
+            let saved = !self.spool_everything(now) && !self.tie_up(now);
             if !saved && now.at < deadline {
                 return;
             }
