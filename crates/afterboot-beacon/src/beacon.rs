@@ -99,7 +99,7 @@ impl Beacon {
     pub fn notify_online(&self) {
         let shared = self.shared();
         let now = shared.now();
-        shared.core().endpoint.online(now.at);
+        shared.core().online(now);
         shared.wake.notify_one();
     }
 

@@ -169,6 +169,9 @@ impl Driver {
         for flush in &self.flushes {
             until = until.min(flush.deadline);
         }
+        if self.leaving.is_none() && self.disk.can_write() {
+            until = until.min(core.next_disk_wake(now));
+        }
         until = until.min(self.disk.looks_again(now)).min(self.leaving_until());
         core.sleeps_until(until);
         // The timer's steps are milliseconds: one that is passed by less must not fire before its time has come.

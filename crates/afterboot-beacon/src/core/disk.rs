@@ -78,7 +78,7 @@ impl Core {
         !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
     }
 
-    fn is_whole_on_disk(&self, batch: &Batch) -> bool {
+    pub(super) fn is_whole_on_disk(&self, batch: &Batch) -> bool {
         !batch.partial && self.is_on_disk(batch)
     }
 
@@ -112,6 +112,7 @@ impl Core {
                     }
                     let batch = self.queues[queue].pop_front()?;
                     self.unload(batch);
+                    self.schedule_replay(now);
                     continue;
                 }
                 return self.queues[queue].pop_front();
@@ -129,7 +130,7 @@ impl Core {
     }
 
     /// A batch leaves memory and stays on disk.
-    fn unload(&mut self, batch: Batch) {
+    pub(super) fn unload(&mut self, batch: Batch) {
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
         for row in &batch.rows {
@@ -138,7 +139,7 @@ impl Core {
     }
 
     /// Makes room without loss: something in memory is on disk as well.
-    pub(crate) fn unload_one(&mut self) -> bool {
+    pub(crate) fn unload_one(&mut self, now: Now) -> bool {
         let whole = self.replay.back().is_some_and(|batch| self.is_whole_on_disk(batch));
         if whole && let Some(batch) = self.replay.pop_back() {
             self.unload(batch);
@@ -148,23 +149,10 @@ impl Core {
         let whole = self.queues[basic].front().is_some_and(|batch| self.is_whole_on_disk(batch));
         if whole && let Some(batch) = self.queues[basic].pop_front() {
             self.unload(batch);
+            self.schedule_replay(now);
             return true;
         }
         false
-    }
-
-    /// The replay stops: what it has read goes back to lying on disk.
-    pub(crate) fn unload_replay(&mut self) {
-        let replay = mem::take(&mut self.replay);
-        let mut kept = VecDeque::new();
-        for batch in replay {
-            if self.is_whole_on_disk(&batch) {
-                self.unload(batch);
-            } else {
-                kept.push_back(batch);
-            }
-        }
-        self.replay = kept;
     }
 
     /// These batches are in these rows now. One that somebody waits for stays in memory as well, to be sent in its time.
@@ -187,7 +175,7 @@ impl Core {
                 receipt.written();
             }
         }
-        if self.endpoint.is_open() && self.ledger.spooled() > 0 {
+        if self.ledger.spooled() > 0 {
             self.schedule_replay(now);
         }
     }
@@ -284,41 +272,6 @@ impl Core {
         for (row, events) in rows {
             self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), *events);
             self.settled_rows.push(*row);
-        }
-    }
-
-    /// Is it time to read from the spool?
-    pub(crate) fn wants_replay(&self, now: Now) -> bool {
-        self.has_spool
-            && self.endpoint.is_open()
-            && self.replay.is_empty()
-            && self.replay_at.is_some_and(|at| at <= now.at)
-    }
-
-    /// Rows in memory, which a listing leaves out.
-    pub(crate) fn resident_rows(&self) -> Vec<i64> {
-        self.resident.keys().copied().chain(self.settled_rows.iter().copied()).collect()
-    }
-
-    /// What was read. Nothing: the replay is over until there is a reason for another.
-    pub(crate) fn listed(&mut self, batches: Vec<Unlisted>, now: Now) {
-        if batches.is_empty() {
-            self.replay_at = None;
-            return;
-        }
-        for Unlisted { row, mut batch } in batches {
-            batch.replayed = true;
-            batch.rows = vec![Arc::new(row)];
-            batch.ordinal = self.next_ordinal;
-            self.next_ordinal += 1;
-            batch.due = now.at;
-            self.resident.insert(row, true);
-            self.bytes += batch.bytes();
-            self.ledger.shift(Place::Spooled, Place::Queued, batch.events());
-            self.enqueue(batch);
-        }
-        if !self.endpoint.is_open() {
-            self.unload_replay();
         }
     }
 

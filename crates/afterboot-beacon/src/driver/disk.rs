@@ -241,7 +241,7 @@ impl Driver {
             return Some((Call::of(&command), InHand::Asked(command)));
         }
         if self.leaving.is_none() && core.wants_replay(now) {
-            let user = core.user().map(str::to_owned);
+            let user = core.begin_replay();
             return Some((Call::Replay { user, skip: core.resident_rows() }, InHand::Nothing));
         }
         if now.at >= self.disk.tidy_at {
