@@ -13,7 +13,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,8 +79,8 @@ pub(crate) struct Core {
     replay: VecDeque<Batch>,
     /// Durable: not to be sent before they are on disk.
     for_disk: VecDeque<Batch>,
-    /// Ordinals of the batches that the driver has, with a request or with the disk.
-    out: BTreeSet<u64>,
+    /// Ordinals of the batches that the driver has, with a request or with the disk, and how many parts of each.
+    out: BTreeMap<u64, usize>,
     in_flight: usize,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
@@ -136,7 +136,7 @@ impl Core {
             queues: [VecDeque::new(), VecDeque::new()],
             replay: VecDeque::new(),
             for_disk: VecDeque::new(),
-            out: BTreeSet::new(),
+            out: BTreeMap::new(),
             in_flight: 0,
             replay_turn: false,
             endpoint: Endpoint::new(seed),
@@ -309,7 +309,7 @@ impl Core {
     /// Is anything in memory that was sealed before this ordinal?
     pub(crate) fn holds_before(&self, ordinal: u64) -> bool {
         let queued = self.queues.iter().filter_map(VecDeque::front).chain(self.for_disk.front());
-        let first = queued.map(|batch| batch.ordinal).chain(self.out.first().copied()).min();
+        let first = queued.map(|batch| batch.ordinal).chain(self.out.keys().next().copied()).min();
         first.is_some_and(|first| first < ordinal)
     }
 
@@ -372,9 +372,18 @@ impl Core {
         }
     }
 
+    fn goes_out(&mut self, batch: &Batch) {
+        *self.out.entry(batch.ordinal).or_default() += 1;
+    }
+
     /// The driver's batches come back, however they fared.
     fn came_back(&mut self, batch: &Batch) {
-        self.out.remove(&batch.ordinal);
+        if let Some(parts) = self.out.get_mut(&batch.ordinal) {
+            *parts -= 1;
+            if *parts == 0 {
+                self.out.remove(&batch.ordinal);
+            }
+        }
     }
 
     pub(crate) fn receipts_of(batch: &mut Batch) -> Vec<ReceiptSender> {
