@@ -99,7 +99,7 @@ impl Beacon {
     pub fn notify_online(&self) {
         let shared = self.shared();
         let now = shared.now();
-        shared.core().endpoint.online(now.at);
+        shared.core().online(now);
         shared.wake.notify_one();
     }
 
@@ -277,7 +277,8 @@ impl Beacon {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let shared = self.shared.here();
+        // A forked child that never posted has nothing to save.
+        let Some(shared) = self.shared.here_already() else { return };
         let (answerer, asker) = answer::channel();
         let now = shared.now();
         // What is on disk is safe; without a disk the wire is all there is.

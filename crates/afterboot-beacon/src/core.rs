@@ -8,6 +8,7 @@ mod disk;
 mod leave;
 mod open;
 mod post;
+mod replay;
 #[cfg(any(feature = "spool", test))]
 mod rows;
 mod settle;
@@ -102,6 +103,8 @@ pub(crate) struct Core {
     /// When the driver will look again by itself.
     wake_at: Moment,
     replay_at: Option<Moment>,
+    /// Somebody wants the spool looked through who came after the look that is under way.
+    replay_again: bool,
 }
 
 fn lane(priority: Priority) -> usize {
@@ -151,6 +154,7 @@ impl Core {
             ended: false,
             wake_at: Moment::MAX,
             replay_at: None,
+            replay_again: false,
         };
         core.measure_overhead();
         core
@@ -197,8 +201,8 @@ impl Core {
         self.seal_all(now);
         self.user = user;
         self.measure_overhead();
+        // What was read back for the one before lies on the disk again, where rows of this one may lie as well.
         self.unload_replay();
-        // Rows of this user may lie on the disk.
         self.schedule_replay(now);
     }
 
@@ -208,12 +212,6 @@ impl Core {
             self.session = session;
             self.measure_overhead();
         }
-    }
-
-    /// There is no network: what was read back from the spool goes back to lying there.
-    pub(crate) fn offline(&mut self) {
-        self.endpoint.offline();
-        self.unload_replay();
     }
 
     /// Nothing is taken in any more.
@@ -328,20 +326,6 @@ impl Core {
         if let Some(at) = self.out.iter().position(|ordinal| *ordinal == batch.ordinal) {
             self.out.swap_remove(at);
         }
-    }
-
-    fn schedule_replay(&mut self, now: Now) {
-        if self.has_spool && self.replay_at.is_none() {
-            let wait = self.endpoint.some_time_within(self.limits.replay_spread);
-            self.replay_at = Some(now.at + wait);
-            self.wake_at = Moment::ZERO;
-        }
-    }
-
-    /// The moment at which the spool should be looked through, at the start and after every recovery: a random one, so
-    /// that replicas that came back together do not send their backlogs together.
-    pub(crate) fn begin(&mut self, now: Now) {
-        self.schedule_replay(now);
     }
 
     pub(crate) fn receipts_of(batch: &mut Batch) -> Vec<ReceiptSender> {

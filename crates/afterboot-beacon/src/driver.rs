@@ -200,6 +200,9 @@ impl Driver {
         for flush in &self.flushes {
             until = until.min(flush.deadline);
         }
+        if self.leaving.is_none() && self.disk.is_free() {
+            until = until.min(core.next_disk_wake(now));
+        }
         until = until.min(self.disk.looks_again(now)).min(self.leaving_until());
         core.sleeps_until(until);
         (until != Moment::MAX).then_some(until)

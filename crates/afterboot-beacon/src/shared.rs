@@ -74,6 +74,11 @@ impl Shared {
         if self.process == process::id() { self } else { self.child().here() }
     }
 
+    /// The beacon of this process, if there is one yet.
+    pub(crate) fn here_already(&self) -> Option<&Shared> {
+        if self.process == process::id() { Some(self) } else { self.child.get()?.here_already() }
+    }
+
     #[cold]
     fn child(&self) -> &Arc<Shared> {
         self.child.get_or_init(|| {

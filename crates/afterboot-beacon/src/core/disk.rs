@@ -56,7 +56,7 @@ impl Core {
         !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
     }
 
-    fn is_whole_on_disk(&self, batch: &Batch) -> bool {
+    pub(super) fn is_whole_on_disk(&self, batch: &Batch) -> bool {
         !batch.partial && self.is_on_disk(batch)
     }
 
@@ -90,6 +90,7 @@ impl Core {
                     }
                     let batch = self.queues[queue].pop_front()?;
                     self.unload(batch);
+                    self.schedule_replay(now);
                     continue;
                 }
                 return self.queues[queue].pop_front();
@@ -107,7 +108,7 @@ impl Core {
     }
 
     /// A batch leaves memory and stays on disk.
-    fn unload(&mut self, batch: Batch) {
+    pub(super) fn unload(&mut self, batch: Batch) {
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
         for row in &batch.rows {
@@ -116,7 +117,7 @@ impl Core {
     }
 
     /// Makes room without loss: something in memory is on disk as well.
-    pub(crate) fn unload_one(&mut self) -> bool {
+    pub(crate) fn unload_one(&mut self, now: Now) -> bool {
         let whole = self.replay.back().is_some_and(|batch| self.is_whole_on_disk(batch));
         if whole && let Some(batch) = self.replay.pop_back() {
             self.unload(batch);
@@ -126,23 +127,10 @@ impl Core {
         let whole = self.queues[basic].front().is_some_and(|batch| self.is_whole_on_disk(batch));
         if whole && let Some(batch) = self.queues[basic].pop_front() {
             self.unload(batch);
+            self.schedule_replay(now);
             return true;
         }
         false
-    }
-
-    /// The replay stops: what it has read goes back to lying on disk.
-    pub(crate) fn unload_replay(&mut self) {
-        let replay = mem::take(&mut self.replay);
-        let mut kept = VecDeque::new();
-        for batch in replay {
-            if self.is_whole_on_disk(&batch) {
-                self.unload(batch);
-            } else {
-                kept.push_back(batch);
-            }
-        }
-        self.replay = kept;
     }
 
     /// There is no disk: who waits for it hears so.
@@ -165,11 +153,6 @@ impl Core {
                 self.settled_rows.push(row);
             }
         }
-    }
-
-    /// Restored for the same user only; an anonymous one for anybody.
-    pub(super) fn may_be_replayed(&self, batch: &Batch) -> bool {
-        batch.head.user.is_none() || batch.head.user == self.user
     }
 
     /// Everything of this user in memory goes: what is sealed is declared.

@@ -129,7 +129,7 @@ impl Core {
         while self.ledger.in_memory() as usize + events > self.limits.events
             || self.bytes + bytes > self.limits.bytes
         {
-            let made = self.unload_one() || (posting.priority == Priority::Vital && self.displace_one());
+            let made = self.unload_one(now) || (posting.priority == Priority::Vital && self.displace_one());
             if !made {
                 return false;
             }

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::{Batch, Core, Moment, Now};
+use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
 use crate::wire::{Gap, StreamId};
 
@@ -48,7 +49,7 @@ impl Core {
                 receipt.written();
             }
         }
-        if self.endpoint.is_open() && self.ledger.spooled() > 0 {
+        if self.ledger.spooled() > 0 {
             self.schedule_replay(now);
         }
     }
@@ -99,6 +100,11 @@ impl Core {
         }
     }
 
+    /// The disk did not delete them. It is asked again.
+    pub(crate) fn keep_settled_rows(&mut self, rows: Vec<i64>) {
+        self.settled_rows.extend(rows);
+    }
+
     /// Another process's rows are in our spool now.
     pub(crate) fn adopted(&mut self, events: u64) {
         self.ledger.adopted(Place::Spooled, events);
@@ -127,10 +133,15 @@ impl Core {
 
     /// Is it time to read from the spool?
     pub(crate) fn wants_replay(&self, now: Now) -> bool {
-        self.has_spool
-            && self.endpoint.is_open()
-            && self.replay.is_empty()
+        self.wants_to_replay()
+            && !matches!(self.endpoint.ask(now.at), Answer::No(_))
             && self.replay_at.is_some_and(|at| at <= now.at)
+    }
+
+    /// The spool is looked through from now on, for this user.
+    pub(crate) fn begin_replay(&mut self) -> Option<String> {
+        self.replay_again = false;
+        self.user.clone()
     }
 
     /// Rows in memory, which a listing leaves out.
@@ -141,11 +152,11 @@ impl Core {
     /// What was read. Nothing: the replay is over until there is a reason for another.
     pub(crate) fn listed(&mut self, batches: Vec<Unlisted>, now: Now) {
         if batches.is_empty() {
-            self.replay_at = None;
+            self.replay_at = self.replay_at.filter(|_| self.replay_again);
             return;
         }
         for Unlisted { row, mut batch } in batches {
-            // Somebody else came while it was being read.
+            // It was read for a user who has gone meanwhile.
             if !self.may_be_replayed(&batch) {
                 continue;
             }
@@ -159,7 +170,7 @@ impl Core {
             self.ledger.shift(Place::Spooled, Place::Queued, batch.events());
             self.enqueue(batch);
         }
-        if !self.endpoint.is_open() {
+        if !self.endpoint.is_open() && self.endpoint.ask(now.at) != Answer::Probe {
             self.unload_replay();
         }
     }

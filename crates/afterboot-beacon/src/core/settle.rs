@@ -64,7 +64,8 @@ impl Core {
         if !self.endpoint.is_open() {
             self.unload_replay();
         } else if !was_open {
-            // Everybody's server is back at the same moment.
+            // Everybody's server is back at the same moment. What the probe was read with waits for another one.
+            self.unload_replay();
             if self.replay_at.take().is_some() || self.ledger.spooled() > 0 {
                 self.schedule_replay(now);
             }

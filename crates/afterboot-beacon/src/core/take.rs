@@ -107,7 +107,7 @@ impl Core {
     pub(crate) fn next_wake(&self, now: Now) -> Moment {
         // What is due and still here waits for something else, whose end wakes the driver.
         let later = |at: Moment| if at > now.at { at } else { Moment::MAX };
-        let mut wake = self.replay_at.filter(|_| self.endpoint.is_open()).map_or(Moment::MAX, later);
+        let mut wake = Moment::MAX;
         let open = || self.open.iter().flatten().map(|open| &open.batch).filter(|batch| !batch.is_empty());
         let fronts = || self.queues.iter().filter_map(|queue| queue.front());
         if self.in_flight < MAX_IN_FLIGHT {
@@ -121,14 +121,28 @@ impl Core {
                 wake = wake.min(later(due.max(opens)));
             }
         }
-        if self.has_spool && !self.endpoint.is_open() {
-            let oldest = open().chain(fronts()).map(|batch| later(batch.since + SPOOL_AGE)).min();
-            wake = wake.min(oldest.unwrap_or(Moment::MAX));
-        }
         let expiry = fronts().filter(|batch| !batch.is_empty()).map(|batch| batch.expires_at).min();
         if let Some(at) = expiry {
             let left = Moment::from_millis(at.saturating_sub(now.wall));
             wake = wake.min(now.at.saturating_add(left));
+        }
+        wake
+    }
+
+    /// When the disk has something to do, if it is free and nothing happens before.
+    pub(crate) fn next_disk_wake(&self, now: Now) -> Moment {
+        let replay = self.replay_at.filter(|_| self.wants_to_replay());
+        let replay = match (replay, self.endpoint.ask(now.at)) {
+            (Some(at), Answer::Go | Answer::Probe) => at,
+            (Some(at), Answer::No(Some(until))) => at.max(until),
+            (None, _) | (_, Answer::No(None)) => Moment::MAX,
+        };
+        let mut wake = if replay > now.at { replay } else { Moment::MAX };
+        if self.has_spool && !self.endpoint.is_open() {
+            let open = self.open.iter().flatten().map(|open| &open.batch).filter(|batch| !batch.is_empty());
+            let fronts = self.queues.iter().filter_map(|queue| queue.front());
+            let old = open.chain(fronts).map(|batch| batch.since + SPOOL_AGE).filter(|old| *old > now.at);
+            wake = wake.min(old.min().unwrap_or(Moment::MAX));
         }
         wake
     }

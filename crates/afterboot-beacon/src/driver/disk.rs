@@ -60,6 +60,7 @@ struct Erasing {
 #[derive(Debug)]
 enum InHand {
     Nothing,
+    Rows(Vec<i64>),
     Batches(Vec<Batch>),
     Dead(Vec<DeadBatch>),
     Erase { answer: Answerer<Result<u64, String>>, in_memory: u64 },
@@ -127,6 +128,11 @@ impl Disk {
 
     pub(super) fn is_busy(&self) -> bool {
         self.busy.is_some()
+    }
+
+    /// It works, and nothing is asked of it.
+    pub(super) fn is_free(&self) -> bool {
+        self.spool.is_some() && self.trouble_until.is_none() && !self.is_busy()
     }
 
     /// Before leaving, a disk that did not work is asked once more.
@@ -255,7 +261,7 @@ impl Driver {
             return Some((Call::of(&command), InHand::Asked(command)));
         }
         if self.leaving.is_none() && core.wants_replay(now) {
-            let user = core.user().map(str::to_owned);
+            let user = core.begin_replay();
             return Some((Call::Replay { user, skip: core.resident_rows() }, InHand::Nothing));
         }
         if now.at >= self.disk.tidy_at {
@@ -287,6 +293,7 @@ impl Driver {
         core.spool_lost();
         match in_hand {
             InHand::Nothing => {}
+            InHand::Rows(rows) => core.keep_settled_rows(rows),
             InHand::Batches(batches) => core.not_spooled(batches, why),
             InHand::Dead(dead) => core.keep_dead(dead),
             InHand::Erase { answer, .. } => answer.say(Err(why.to_owned())),

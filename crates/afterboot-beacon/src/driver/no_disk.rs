@@ -42,6 +42,10 @@ impl Disk {
         false
     }
 
+    pub(super) fn is_free(&self) -> bool {
+        false
+    }
+
     pub(super) fn last_chance(&mut self) {}
 
     pub(super) fn give_up_writing(&mut self) -> Vec<Batch> {

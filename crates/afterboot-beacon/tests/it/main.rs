@@ -13,3 +13,19 @@ mod http;
 #[cfg(feature = "http")]
 mod server;
 mod wire;
+
+// Processes, which keep what they have in a spool.
+#[cfg(all(feature = "http", feature = "spool"))]
+mod backlog;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod child;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod common;
+#[cfg(all(feature = "http", feature = "spool", unix))]
+mod fork;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod kill;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod process;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod users;

@@ -77,7 +77,7 @@ pub(super) fn leftovers(core: &mut Core, now: Now) -> Option<(Call, InHand)> {
         return Some((Call::Bury(letters), InHand::Dead(dead)));
     }
     let settled = core.take_settled_rows();
-    (!settled.is_empty()).then_some((Call::Delete(settled), InHand::Nothing))
+    (!settled.is_empty()).then(|| (Call::Delete(settled.clone()), InHand::Rows(settled)))
 }
 
 impl Call {

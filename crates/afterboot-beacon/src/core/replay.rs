@@ -1,0 +1,63 @@
+//! What lies in the spool comes back from it: when, and for whom.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use super::{Batch, Core, Moment, Now};
+
+impl Core {
+    /// The moment at which the spool should be looked through, at the start and after every recovery: a random one, so
+    /// that replicas that came back together do not send their backlogs together.
+    pub(crate) fn begin(&mut self, now: Now) {
+        self.schedule_replay(now);
+    }
+
+    pub(super) fn schedule_replay(&mut self, now: Now) {
+        self.replay_again = true;
+        if self.has_spool && self.replay_at.is_none() {
+            let wait = self.endpoint.some_time_within(self.limits.replay_spread);
+            self.replay_at = Some(now.at + wait);
+            self.wake_at = Moment::ZERO;
+        }
+    }
+
+    /// There is no network: what was read back from the spool goes back to lying there.
+    pub(crate) fn offline(&mut self) {
+        self.endpoint.offline();
+        self.unload_replay();
+    }
+
+    /// There is a network: what was spooled without one is sent.
+    pub(crate) fn online(&mut self, now: Now) {
+        self.endpoint.online(now.at);
+        if self.ledger.spooled() > 0 {
+            self.schedule_replay(now);
+        }
+    }
+
+    /// Would it read from the spool, if it was time? A shut gate opens for one probe, and where nothing new is there to
+    /// be it, something on disk is.
+    pub(super) fn wants_to_replay(&self) -> bool {
+        let may = self.endpoint.is_open() || self.ledger.in_memory() == 0;
+        self.has_spool && self.replay.is_empty() && may
+    }
+
+    /// Restored for the same user only; an anonymous one for anybody.
+    pub(super) fn may_be_replayed(&self, batch: &Batch) -> bool {
+        batch.head.user.is_none() || batch.head.user == self.user
+    }
+
+    /// The replay stops: what it has read goes back to lying on disk.
+    pub(crate) fn unload_replay(&mut self) {
+        let replay = mem::take(&mut self.replay);
+        let mut kept = VecDeque::new();
+        for batch in replay {
+            if self.is_whole_on_disk(&batch) {
+                self.unload(batch);
+            } else {
+                kept.push_back(batch);
+            }
+        }
+        self.replay = kept;
+    }
+}

@@ -1,0 +1,136 @@
+//! A process that forks: the child has a stream, a thread and connections of its own, and none of its parent's events.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use fork::Fork;
+
+use crate::child::{Order, Process, Role, say};
+use crate::collector::{Mode, Server};
+use crate::common::{LONG, Root, assert_clean, balance, event, ms, names_in, secs, until, until_arrived};
+
+fn forked() -> Option<i32> {
+    match fork::fork().expect("a child") {
+        Fork::Parent(child) => Some(child),
+        Fork::Child => None,
+    }
+}
+
+fn await_end(child: i32) {
+    assert_eq!(fork::waitpid(child).expect("its end"), 0, "the forked child ended well");
+}
+
+/// What the process of the first test does.
+pub(crate) fn program(order: &Order, forks: u64) {
+    let beacon = order.beacon();
+    say(&format!("stream {}", beacon.stream()));
+    for number in 0..20 {
+        // Basic: they are still in memory at the first fork.
+        beacon.post("click", &event(&format!("parent-{number}"), order.user.as_deref()));
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for thread in 0..2 {
+            let (beacon, stop) = (&beacon, &stop);
+            scope.spawn(move || {
+                let mut number = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    // Now and then one of them holds the lock of the parent's core when the process is forked.
+                    beacon.post("click", &event(&format!("busy-{thread}-{number}"), order.user.as_deref()));
+                    number += 1;
+                    thread::park_timeout(ms(1));
+                }
+            });
+        }
+        for child in 0..forks {
+            let Some(forked) = forked() else {
+                for number in 0..3 {
+                    beacon.post("click", &event(&format!("child-{child}-{number}"), None));
+                }
+                let flushed = beacon.flush_blocking(secs(10));
+                say(&format!("child {} {} {}", beacon.stream(), flushed.complete, flushed.counters.posted));
+                balance(beacon.shutdown_blocking(secs(5)));
+                process::exit(0);
+            };
+            await_end(forked);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let counters = balance(beacon.shutdown_blocking(secs(10)));
+    say(&format!("left {} {}", counters.posted, counters.acked));
+}
+
+/// What the process of the second test does.
+pub(crate) fn idle_program(order: &Order) {
+    let beacon = order.beacon();
+    beacon.post("durable", &event("parent", None)).durable().wait_blocking(LONG).expect("room on the disk");
+    // A beacon makes a directory in it, which it removes again.
+    let changed = || fs::metadata(&order.root).and_then(|root| root.modified()).expect("the spool's root");
+    let before = changed();
+    let Some(forked) = forked() else {
+        drop(beacon);
+        say(&format!("untouched {}", changed() == before));
+        process::exit(0);
+    };
+    await_end(forked);
+    let counters = balance(beacon.shutdown_blocking(secs(10)));
+    say(&format!("left {} {}", counters.posted, counters.acked));
+}
+
+fn order(role: Role, server: &Server, root: &Root) -> Order {
+    Order { role, url: server.url(), root: root.path(), user: None, name: String::new() }
+}
+
+/// Two processes never give the same key, and neither sends the other's events.
+#[test]
+fn forked_children_send_their_own_events_and_the_parent_its_own_once() {
+    let (server, root) = (Server::start(Mode::Ok), Root::new());
+    let process = Process::start(&order(Role::Fork { forks: 8 }, &server, &root));
+    let parent = process.expect("stream");
+    let mut streams = BTreeSet::from([parent.clone()]);
+    for _ in 0..8 {
+        let said = process.expect("child");
+        let (stream, rest) = said.split_once(' ').expect("three words");
+        assert_eq!(rest, "true 3");
+        assert!(streams.insert(stream.to_owned()), "{stream} is somebody else's");
+    }
+    let left = process.expect("left");
+    let (posted, acked) = left.split_once(' ').expect("two words");
+    assert_eq!(posted, acked);
+    process.finish();
+
+    let children = (0..8).flat_map(|child| (0..3).map(move |number| format!("child-{child}-{number}")));
+    let names: Vec<String> = (0..20).map(|number| format!("parent-{number}")).chain(children).collect();
+    until_arrived(&server, &names);
+    assert_clean(&server);
+    let ledger = server.ledger();
+    for (name, key) in names_in(&ledger) {
+        assert_eq!(
+            key.stream.to_string() == parent,
+            !name.starts_with("child"),
+            "{name} is numbered by {key:?}"
+        );
+    }
+    for seen in &ledger.requests {
+        let (head, headers) = (seen.head.as_ref().expect("a head"), seen.parsed.as_ref().expect("headers"));
+        assert_eq!(head.stream, headers.sender, "nobody sends what another one numbered");
+    }
+    assert_eq!(ledger.duplicates, 0);
+    until("an empty spool", || root.processes().is_empty());
+}
+
+/// A child that does not post is none of the beacon's business.
+#[test]
+fn a_forked_child_that_posts_nothing_drops_its_handle_without_starting_a_beacon() {
+    let (server, root) = (Server::start(Mode::Ok), Root::new());
+    let process = Process::start(&order(Role::ForkIdle, &server, &root));
+    assert_eq!(process.expect("untouched"), "true");
+    assert_eq!(process.expect("left"), "1 1");
+    process.finish();
+    assert_clean(&server);
+    assert_eq!(server.look(|ledger| ledger.accepted.len()), 1);
+    assert_eq!(root.processes().len(), 0);
+}
