@@ -208,6 +208,12 @@ impl Core {
         mem::take(&mut self.settled_rows)
     }
 
+    /// The disk did not delete them: they still must not be listed.
+    #[cfg(feature = "spool")]
+    pub(crate) fn keep_settled_rows(&mut self, rows: Vec<i64>) {
+        self.settled_rows.extend(rows);
+    }
+
     pub(super) fn forget_rows(&mut self, batch: &mut Batch) {
         for row in batch.rows.drain(..) {
             // Another part of the batch still needs it.

@@ -54,6 +54,7 @@ pub(crate) enum DeadCommand {
 enum InHand {
     Nothing,
     Batches(Vec<Batch>),
+    Rows(Vec<i64>),
     Dead(Vec<DeadBatch>),
     Erase { answer: Answerer<Result<u64, String>>, in_memory: u64 },
     Asked(DeadCommand),
@@ -290,6 +291,7 @@ impl Driver {
         match in_hand {
             InHand::Nothing => {}
             InHand::Batches(batches) => core.not_spooled(batches, why),
+            InHand::Rows(rows) => core.keep_settled_rows(rows),
             InHand::Dead(dead) => core.keep_dead(dead),
             InHand::Erase { answer, .. } => answer.say(Err(why.to_owned())),
             InHand::Asked(command) => refuse(command, why),
@@ -348,7 +350,7 @@ fn loose_end(core: &mut Core, now: Now) -> Option<(Call, InHand)> {
         return Some((Call::Bury(letters), InHand::Dead(dead)));
     }
     let settled = core.take_settled_rows();
-    (!settled.is_empty()).then(|| (Call::Delete(settled), InHand::Nothing))
+    (!settled.is_empty()).then(|| (Call::Delete(settled.clone()), InHand::Rows(settled)))
 }
 
 fn refuse(command: DeadCommand, why: &str) {
