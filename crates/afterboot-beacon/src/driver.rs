@@ -264,6 +264,10 @@ impl Drop for Driver {
         let left = core.take_all_for_disk(now);
         drop(core);
         let lost = self.disk.save_now(&self.shared, left, now);
-        self.shared.core().abandon(lost);
+        let mut core = self.shared.core();
+        core.abandon(lost);
+        // What somebody waited for is on disk now, and in memory as well.
+        let left = core.take_all_for_disk(now);
+        core.abandon(left);
     }
 }

@@ -184,10 +184,5 @@ impl Core {
             self.came_back(&batch);
             self.give_up(batch, Place::Queued, DropReason::Shutdown);
         }
-        for lane in 0..self.queues.len() {
-            while let Some(batch) = self.queues[lane].pop_front() {
-                self.give_up(batch, Place::Queued, DropReason::Shutdown);
-            }
-        }
     }
 }

@@ -18,7 +18,7 @@ use crate::core::{Batch, DeadBatch, Moment, Now};
 use crate::dead::{DeadId, DeadLetter};
 use crate::event::BeaconEvent;
 use crate::shared::{Shared, lock};
-use crate::spool::{Durability, Spool, SpoolOptions};
+use crate::spool::{Change, Durability, RowId, Spool, SpoolOptions};
 
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -180,8 +180,15 @@ impl Disk {
         let Some(spool) = self.spool.take() else { return batches };
         // A call that is under way holds the lock: whether it ends is not known.
         let Ok(mut locked) = spool.try_lock() else { return batches };
+        let (mut dead, gone) = {
+            let mut core = shared.core();
+            (core.take_dead(), core.take_settled_rows())
+        };
         let rows: Vec<_> = batches.iter_mut().map(rows::row_of).collect();
-        match locked.put(&rows, self.options.durability, now.wall) {
+        let dead: Vec<_> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
+        let gone: Vec<_> = gone.into_iter().map(RowId).collect();
+        let change = Change { gone: &gone, rows: &rows, dead: &dead };
+        match locked.change(change, self.options.durability, now.wall) {
             Ok(put) => {
                 rows::spooled(&mut shared.core(), batches, &put, now);
                 Vec::new()

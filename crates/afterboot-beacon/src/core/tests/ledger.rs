@@ -249,7 +249,7 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// B6: whatever happens, in whatever order.
+    /// B6, B28: whatever happens, in whatever order.
     #[test]
     fn the_ledger_balances_and_no_number_is_lost_after_any_steps(
         steps in prop::collection::vec(step(), 1..150),

@@ -60,9 +60,15 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<(i64, u64)>)
 
 /// The core learns which rows its batches are in now, and which rows had to go for them.
 pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now) -> Vec<Evicted> {
-    let rows = batches.into_iter().zip(&put.ids).map(|(batch, id)| (batch, id.0)).collect();
+    let goes = |row: i64| put.evicted.iter().any(|gone| gone.id.0 == row);
+    let rows = batches.into_iter().zip(&put.ids).map(|(batch, id)| (batch, id.0));
+    // There is no room for it: whoever waits must not hear that it is on disk.
+    let (refused, rows): (Vec<_>, Vec<_>) =
+        rows.partition(|(batch, row)| !batch.receipts.is_empty() && goes(*row));
+    let kept = |gone: &&spool::Evicted| !refused.iter().any(|(_, row)| *row == gone.id.0);
+    let evicted: Vec<Evicted> = put.evicted.iter().filter(kept).map(evicted).collect();
     core.spooled(rows, now);
-    let evicted: Vec<Evicted> = put.evicted.iter().map(evicted).collect();
+    core.not_spooled(refused.into_iter().map(|(batch, _)| batch).collect(), "the spool is full");
     core.evicted(&evicted);
     evicted
 }
