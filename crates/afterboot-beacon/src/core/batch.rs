@@ -56,6 +56,9 @@ pub(crate) struct Batch {
     live_bytes: usize,
 }
 
+/// Batches whose lives end this close to each other may join.
+const ABOUT_AS_LONG_MS: u64 = 60_000;
+
 /// What each event costs in memory beside its bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
 
@@ -240,6 +243,10 @@ impl Batch {
     pub(crate) fn may_absorb(&self, later: &Batch) -> bool {
         // On disk is the whole of a batch or nothing of it.
         if self.rows.is_empty() != later.rows.is_empty() {
+            return false;
+        }
+        // A batch lives as long as its longest-lived event: joining must not make one live much longer.
+        if self.expires_at.abs_diff(later.expires_at) > ABOUT_AS_LONG_MS {
             return false;
         }
         let alike = |head: &Head| (head.stream, head.user.clone(), head.session.clone(), head.priority);

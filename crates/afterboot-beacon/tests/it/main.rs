@@ -9,6 +9,9 @@ mod requests;
 
 #[cfg(feature = "http")]
 mod batching;
+#[cfg(feature = "spool")]
+mod letters;
+mod posting;
 mod http;
 #[cfg(feature = "http")]
 mod server;
