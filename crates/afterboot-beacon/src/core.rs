@@ -17,7 +17,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::batch::{Batch, Moment, SLOT_BYTES};
+pub(crate) use self::batch::{Batch, Moment, Rank, SLOT_BYTES};
 #[cfg(feature = "spool")]
 pub(crate) use self::disk::{Evicted, Unlisted};
 use self::open::Open;
@@ -78,8 +78,8 @@ pub(crate) struct Core {
     replay: VecDeque<Batch>,
     /// Durable: not to be sent before they are on disk.
     for_disk: VecDeque<Batch>,
-    /// Ordinals of the batches that the driver has, with a request or with the disk.
-    out: BTreeSet<u64>,
+    /// The places of the batches that the driver has, with a request or with the disk.
+    out: BTreeSet<Rank>,
     in_flight: usize,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
@@ -277,11 +277,11 @@ impl Core {
         }
     }
 
-    /// Puts a batch where its ordinal belongs: a failed one goes ahead of what came later. What stands before it is then
+    /// Puts a batch where its rank belongs: a failed one goes ahead of what came later. What stands before it is then
     /// due no later than it, so that the front is always the first to be due.
     fn enqueue(&mut self, batch: Batch) {
         let queue = if batch.replayed { &mut self.replay } else { &mut self.queues[lane(batch.priority())] };
-        let at = queue.partition_point(|other| other.ordinal <= batch.ordinal);
+        let at = queue.partition_point(|other| other.rank() <= batch.rank());
         for earlier in queue.range_mut(..at).rev() {
             if earlier.due <= batch.due {
                 break;
@@ -310,7 +310,7 @@ impl Core {
     /// Is anything in memory that was sealed before this ordinal?
     pub(crate) fn holds_before(&self, ordinal: u64) -> bool {
         let queued = self.queues.iter().filter_map(VecDeque::front).chain(self.for_disk.front());
-        let first = queued.map(|batch| batch.ordinal).chain(self.out.first().copied()).min();
+        let first = queued.map(|batch| batch.ordinal).chain(self.out.first().map(|rank| rank.0)).min();
         first.is_some_and(|first| first < ordinal)
     }
 
@@ -375,7 +375,7 @@ impl Core {
 
     /// The driver's batches come back, however they fared.
     fn came_back(&mut self, batch: &Batch) {
-        self.out.remove(&batch.ordinal);
+        self.out.remove(&batch.rank());
     }
 
     fn schedule_replay(&mut self, now: Now) {

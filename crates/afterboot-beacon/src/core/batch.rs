@@ -9,6 +9,9 @@ use crate::wire::{self, BatchWriter, Event, Gap, Head, Priority, StreamId, encod
 /// Time since the beacon was built, on tokio's clock.
 pub(crate) type Moment = Duration;
 
+/// Where a batch stands: its ordinal, then its first number, because the parts of a batch that was split have one ordinal.
+pub(crate) type Rank = (u64, u64);
+
 /// A row of the spool that holds the same events. Shared by the parts of a batch that was split; deleted with the last.
 pub(crate) type RowRef = Arc<i64>;
 
@@ -100,6 +103,10 @@ impl Batch {
     /// The body's size before compression, or a little more.
     pub(crate) fn encoded_len(&self, overhead: usize) -> usize {
         overhead + self.live_bytes + self.len() * BatchWriter::SEQ_ROOM
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        (self.ordinal, self.slots().first().map_or(0, |slot| slot.seq))
     }
 
     pub(crate) fn slots(&self) -> &[Slot] {

@@ -41,7 +41,7 @@ impl Core {
             taken.push(batch);
         }
         for batch in &taken {
-            self.out.insert(batch.ordinal);
+            self.out.insert(batch.rank());
         }
         taken
     }
@@ -68,7 +68,7 @@ impl Core {
             !on_disk
         });
         for batch in &taken {
-            self.out.insert(batch.ordinal);
+            self.out.insert(batch.rank());
         }
         taken
     }

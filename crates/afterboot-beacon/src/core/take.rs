@@ -38,7 +38,7 @@ impl Core {
             self.fit(&mut batch);
             batch.attempts += 1;
             self.ledger.shift(Place::Queued, Place::InFlight, batch.events());
-            self.out.insert(batch.ordinal);
+            self.out.insert(batch.rank());
             self.in_flight += 1;
             if probe {
                 self.endpoint.probe_left();

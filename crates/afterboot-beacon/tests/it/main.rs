@@ -9,6 +9,8 @@ mod requests;
 
 #[cfg(feature = "http")]
 mod batching;
+#[cfg(feature = "http")]
+mod found;
 mod http;
 #[cfg(feature = "http")]
 mod server;
