@@ -14,3 +14,5 @@ mod found;
 mod http;
 #[cfg(feature = "http")]
 mod server;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod torture;
