@@ -7,15 +7,19 @@ mod collector;
 #[path = "../support/requests.rs"]
 mod requests;
 
+mod wire;
 #[cfg(feature = "http")]
-mod batching;
-#[cfg(feature = "spool")]
-mod letters;
-mod posting;
 mod http;
 #[cfg(feature = "http")]
 mod server;
-mod wire;
+
+mod batching;
+mod posting;
+mod found;
+#[cfg(feature = "spool")]
+mod letters;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod torture;
 
 // Processes, which keep what they have in a spool.
 #[cfg(all(feature = "http", feature = "spool"))]

@@ -1,0 +1,151 @@
+//! What posts cost in allocations and bytes. A binary of its own: it counts what the whole process allocates.
+
+use std::alloc::System;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use afterboot_beacon::testing::{Reply, ScriptedTransport};
+use afterboot_beacon::wire::{Ack, Batch, gunzip};
+use afterboot_beacon::{Beacon, BeaconBuilder, Request, Response, Sending, Transport, TransportError};
+use serde::Serialize;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Stats, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[derive(Serialize)]
+struct Order {
+    path: &'static str,
+    amount: u32,
+    currency: &'static str,
+    ok: bool,
+    step: u32,
+}
+
+const ORDER: Order = Order { path: "/checkout/confirm", amount: 1999, currency: "EUR", ok: true, step: 3 };
+const MANY: u64 = 100_000;
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn live() -> i64 {
+    let Stats { bytes_allocated, bytes_deallocated, .. } = GLOBAL.stats();
+    bytes_allocated as i64 - bytes_deallocated as i64
+}
+
+fn builder(transport: impl Transport) -> BeaconBuilder {
+    Beacon::builder("shop").user("user-12345").transport(transport)
+}
+
+/// Acks and remembers nothing, so that all that is live is the beacon's.
+#[derive(Debug)]
+struct Forgetful;
+
+impl Transport for Forgetful {
+    fn send(&self, request: Request) -> Sending {
+        Box::pin(async move {
+            let body = gunzip(&request.body, 1 << 20).map_err(TransportError::new)?;
+            let batch = Batch::parse(&body).map_err(TransportError::new)?;
+            let ack = Ack::all_accepted(batch.events.len());
+            let body = serde_json::to_vec(&ack).map_err(TransportError::new)?;
+            Ok(Response { status: 202, body, ..Response::default() })
+        })
+    }
+}
+
+fn offline() -> Beacon {
+    let beacon = builder(Forgetful).max_events(2_000_000).max_bytes(1 << 30).build().unwrap();
+    beacon.notify_offline();
+    // What exists once a beacon and once a thread.
+    beacon.post("order_paid", &ORDER);
+    beacon
+}
+
+/// B5.
+#[test]
+fn an_event_queued_costs_at_most_300_bytes_and_a_fifth_of_an_allocation() {
+    let _alone = alone();
+    let beacon = offline();
+    let (before, stats) = (live(), GLOBAL.stats());
+    for _ in 0..MANY {
+        beacon.post("order_paid", &ORDER);
+    }
+    let bytes = (live() - before) as f64 / MANY as f64;
+    let after = GLOBAL.stats();
+    let allocations = after.allocations - stats.allocations;
+    let resized = after.reallocations - stats.reallocations;
+    let allocated = allocations as f64 / MANY as f64;
+    assert_eq!(beacon.counters().queued, MANY + 1);
+    assert!(bytes <= 300.0, "{bytes} bytes an event");
+    assert!(allocated <= 0.2, "{allocated} allocations a post, and {resized} were resized");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
+
+#[test]
+fn memory_is_given_back_when_everything_is_acked() {
+    let _alone = alone();
+    let beacon = builder(Forgetful).max_events(2_000_000).max_bytes(1 << 30).build().unwrap();
+    beacon.post("order_paid", &ORDER);
+    assert!(beacon.flush_blocking(Duration::from_secs(30)).complete);
+    let before = live();
+    for _ in 0..MANY {
+        beacon.post("order_paid", &ORDER);
+    }
+    let flushed = beacon.flush_blocking(Duration::from_secs(120));
+    assert!(flushed.complete, "{flushed:?}");
+    assert_eq!(flushed.counters.acked, MANY + 1);
+    let left = live() - before;
+    // The queue's ring and the like, which have grown once: not the 20 MB of the events.
+    assert!(left <= 512 * 1024, "{left} bytes are left");
+    beacon.shutdown_blocking(Duration::from_secs(1));
+}
+
+#[test]
+fn a_storm_of_merges_keeps_the_heap_bounded() {
+    let _alone = alone();
+    let beacon = offline();
+    let before = live();
+    let mut most = 0;
+    for n in 0..MANY {
+        beacon.post("order_paid", &ORDER).merge_by("volume");
+        if n % 64 == 0 {
+            most = most.max(live() - before);
+        }
+    }
+    let counters = beacon.counters();
+    assert_eq!((counters.queued, counters.merged), (2, MANY - 1), "{counters:?}");
+    // 64 KiB of what was replaced may lie in the buffer, which doubles as it grows and is copied when it is cleared.
+    assert!(most <= 400 * 1024, "{most} bytes");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
+
+/// B6. What lies beside the events themselves: heads of batches, the buffer that is being filled, the requests.
+#[test]
+fn a_server_that_hangs_does_not_make_the_heap_grow_beyond_the_limit() {
+    let _alone = alone();
+    const LIMIT: usize = 4 << 20;
+    const SLACK: i64 = 2 << 20;
+    let server = ScriptedTransport::new(|_| Reply::Hang);
+    let beacon = builder(server).max_bytes(LIMIT).max_events(1_000_000).build().unwrap();
+    let before = live();
+    let mut most = 0;
+    for n in 0..2 * MANY {
+        let post = beacon.post("order_paid", &ORDER);
+        if n % 10 == 0 {
+            drop(post.vital())
+        } else {
+            drop(post)
+        }
+        if n % 64 == 0 {
+            most = most.max(live() - before);
+        }
+    }
+    let counters = beacon.counters();
+    assert!(counters.balances(), "{counters:?}");
+    assert!(counters.dropped_in_all() > MANY, "{counters:?}");
+    assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
