@@ -161,6 +161,7 @@ impl Core {
             self.came_back(&batch);
             // It was in memory with another part of its old rows: this row alone is whole.
             self.forget_rows(&mut batch);
+            self.settled_rows.retain(|settled| *settled != row);
             batch.rows = vec![Arc::new(row)];
             batch.partial = false;
             let receipts = Core::receipts_of(&mut batch);
@@ -217,8 +218,9 @@ impl Core {
     pub(super) fn forget_rows(&mut self, batch: &mut Batch) {
         for row in batch.rows.drain(..) {
             // Another part of the batch still needs it.
+            // Also one that is believed to be gone: to delete it again costs nothing, to find it again would be wrong.
             if let Some(row) = Arc::into_inner(row)
-                && self.resident.remove(&row) != Some(false)
+                && self.resident.remove(&row).is_some()
             {
                 self.settled_rows.push(row);
             }
@@ -253,6 +255,18 @@ impl Core {
         for alive in self.resident.values_mut() {
             *alive = false;
         }
+    }
+
+    /// The spool hangs, and there will be another one. The largest row number that is known of the old one, which the
+    /// new one must not give again.
+    #[cfg(feature = "spool")]
+    pub(crate) fn spool_left_behind(&mut self) -> i64 {
+        let last = self.resident.keys().chain(&self.settled_rows).max().copied();
+        for alive in self.resident.values_mut() {
+            *alive = false;
+        }
+        self.settled_rows.clear();
+        last.unwrap_or(0)
     }
 
     /// Another process's rows are in our spool now.
