@@ -276,11 +276,11 @@ impl Core {
         }
     }
 
-    /// Puts a batch where its ordinal belongs: a failed one goes ahead of what came later. What stands before it is then
+    /// Puts a batch where it belongs: a failed one goes ahead of what came later. What stands before it is then
     /// due no later than it, so that the front is always the first to be due.
     fn enqueue(&mut self, batch: Batch) {
         let queue = if batch.replayed { &mut self.replay } else { &mut self.queues[lane(batch.priority())] };
-        let at = queue.partition_point(|other| other.ordinal <= batch.ordinal);
+        let at = queue.partition_point(|other| other.place() <= batch.place());
         for earlier in queue.range_mut(..at).rev() {
             if earlier.due <= batch.due {
                 break;

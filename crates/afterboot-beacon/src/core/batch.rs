@@ -106,6 +106,11 @@ impl Batch {
         &self.slots[self.first..]
     }
 
+    /// Where it stands in the line: parts of one batch stand in the order of their numbers.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.ordinal, self.slots().first().map_or(0, |slot| slot.seq))
+    }
+
     pub(crate) fn event(&self, slot: Slot) -> &[u8] {
         &self.buffer[slot.start as usize..(slot.start + slot.len) as usize]
     }
