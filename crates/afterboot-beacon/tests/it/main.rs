@@ -21,6 +21,8 @@ mod child;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod common;
 #[cfg(all(feature = "http", feature = "spool"))]
+mod delivery;
+#[cfg(all(feature = "http", feature = "spool"))]
 mod disk;
 #[cfg(all(feature = "http", feature = "spool", unix))]
 mod fork;
