@@ -252,7 +252,8 @@ impl Core {
     }
 
     fn number(&mut self, batch: &mut Batch) {
-        let room = self.limits.batch_bytes.saturating_sub(batch.encoded_len(self.overhead));
+        let limit = self.endpoint.limit().min(self.limits.batch_bytes);
+        let room = limit.saturating_sub(batch.encoded_len(self.overhead));
         let declared = self.gaps.len().min(MAX_GAPS).min(room / GAP_ROOM);
         batch.head.gaps.extend(self.gaps.drain(..declared));
         batch.number(self.next_seq);

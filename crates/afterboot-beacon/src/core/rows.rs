@@ -105,6 +105,17 @@ impl Core {
         self.settled_rows.extend(rows);
     }
 
+    /// The spool hangs, and there will be another one. The largest row number that is known of the old one, which the
+    /// new one must not give again.
+    pub(crate) fn spool_left_behind(&mut self) -> i64 {
+        let last = self.resident.keys().chain(&self.settled_rows).max().copied();
+        for alive in self.resident.values_mut() {
+            *alive = false;
+        }
+        self.settled_rows.clear();
+        last.unwrap_or(0)
+    }
+
     /// Another process's rows are in our spool now.
     pub(crate) fn adopted(&mut self, events: u64) {
         self.ledger.adopted(Place::Spooled, events);

@@ -107,7 +107,14 @@ impl Core {
 
     fn halve(&mut self, mut batch: Batch) {
         if batch.len() < 2 {
-            return self.bury(batch, "oversize", Some(413));
+            let gaps = std::mem::take(&mut batch.head.gaps);
+            if gaps.is_empty() {
+                return self.bury(batch, "oversize", Some(413));
+            }
+            // What it declares may be what is too large, and can leave with others.
+            self.declare(gaps);
+            batch.stale_body();
+            return self.again(batch);
         }
         let rest = batch.split_off(batch.len().div_ceil(2));
         self.again(rest);

@@ -71,6 +71,8 @@ pub(super) struct Disk {
     app: String,
     options: DiskOptions,
     spool: Option<Arc<Mutex<Spool>>>,
+    /// Of a spool that was left behind.
+    last_row: i64,
     busy: Option<(JoinHandle<Done>, InHand, Moment)>,
     /// It does not work, and is looked at again at this moment.
     trouble_until: Option<Moment>,
@@ -98,6 +100,7 @@ impl Disk {
             app,
             options,
             spool: None,
+            last_row: 0,
             busy: None,
             trouble_until: None,
             asked: Vec::new(),
@@ -250,7 +253,8 @@ impl Driver {
     fn next_call(&mut self, now: Now) -> Option<(Call, InHand)> {
         if self.disk.spool.is_none() {
             let options = self.disk.options.spool.clone()?;
-            return Some((Call::Open(options, self.disk.app.clone()), InHand::Nothing));
+            let open = Call::Open { options, app: self.disk.app.clone(), last_row: self.disk.last_row };
+            return Some((open, InHand::Nothing));
         }
         let mut core = self.shared.core();
         let batches = core.take_for_disk(now);
@@ -292,6 +296,8 @@ impl Driver {
         let Some((_, in_hand, _)) = self.disk.busy.take() else { return };
         self.disk.spool = None;
         self.call_failed("the disk did not answer in time", in_hand, now);
+        let last = self.shared.core().spool_left_behind();
+        self.disk.last_row = self.disk.last_row.max(last);
     }
 
     fn call_failed(&mut self, why: &str, in_hand: InHand, now: Now) {

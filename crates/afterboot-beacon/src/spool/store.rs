@@ -28,13 +28,19 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Makes a directory for this process, for batches of this application.
+    #[cfg(test)]
     pub(crate) fn open(options: &SpoolOptions, app: &str) -> Result<Spool> {
-        options.check()?;
-        Spool::make(options, app)
+        Spool::open_after(options, app, 0)
     }
 
-    pub(super) fn make(options: &SpoolOptions, app: &str) -> Result<Spool> {
+    /// Makes a directory for this process, for batches of this application. Its rows' numbers come after `last_id`: a
+    /// caller may still hold those of a spool that it has given up.
+    pub(crate) fn open_after(options: &SpoolOptions, app: &str, last_id: i64) -> Result<Spool> {
+        options.check()?;
+        Spool::make(options, app, last_id)
+    }
+
+    pub(super) fn make(options: &SpoolOptions, app: &str, last_id: i64) -> Result<Spool> {
         let root = Root::prepare(&options.dir)?;
         let home = Home::create(&root)?;
         let mut spool = Spool {
@@ -46,7 +52,7 @@ impl Spool {
             totals: Totals::default(),
             dead: Totals::default(),
             lost: 0,
-            last_id: 0,
+            last_id,
         };
         spool.ready()?;
         Ok(spool)

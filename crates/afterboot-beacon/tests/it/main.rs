@@ -28,10 +28,16 @@ mod backlog;
 mod child;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod common;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod delivery;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod disk;
 #[cfg(all(feature = "http", feature = "spool", unix))]
 mod fork;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod kill;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod leaving;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod process;
 #[cfg(all(feature = "http", feature = "spool"))]

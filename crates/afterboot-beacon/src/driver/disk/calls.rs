@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, SpoolError>;
 
 #[derive(Debug)]
 pub(super) enum Call {
-    Open(SpoolOptions, String),
+    Open { options: SpoolOptions, app: String, last_row: i64 },
     Put(Vec<NewRow>),
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
@@ -98,8 +98,8 @@ impl Call {
     ) -> impl FnOnce() -> Done + Send + 'static {
         move || {
             let call = match self {
-                Call::Open(options, app) => {
-                    let opened = Spool::open(&options, &app).map(Box::new);
+                Call::Open { options, app, last_row } => {
+                    let opened = Spool::open_after(&options, &app, last_row).map(Box::new);
                     return Done { answer: Answer::Opened(opened), lost: 0 };
                 }
                 call => call,
@@ -113,7 +113,7 @@ impl Call {
 
     fn ask(self, spool: &mut Spool, durability: Durability, now: u64) -> Answer {
         match self {
-            Call::Open(..) => Answer::Closed,
+            Call::Open { .. } => Answer::Closed,
             Call::Put(rows) => Answer::Written(spool.put(&rows, durability, now)),
             Call::Bury(dead) => {
                 let change = Change { dead: &dead, ..Change::default() };

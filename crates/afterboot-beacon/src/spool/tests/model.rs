@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn totals_are_a_recount_and_the_model(steps in prop::collection::vec(step(), 1..40)) {
         let place = Place::new();
-        let mut spool = Spool::make(&options(&place), "app").unwrap();
+        let mut spool = Spool::make(&options(&place), "app", 0).unwrap();
         let mut model = Model::default();
         for step in steps {
             take(&place, &mut spool, &mut model, step);

@@ -1,0 +1,393 @@
+//! Flush, checkpoint, shutdown and drop, from wherever they are called.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use afterboot_beacon::testing::{Reply, ScriptedTransport};
+use afterboot_beacon::wire::Counters;
+use afterboot_beacon::{Beacon, BeaconBuilder, BeaconEvent, Next};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::Instant;
+
+use crate::collector::{Mode, Server};
+use crate::common::{
+    Root, assert_clean, balance, balanced, block_on, event, ms, names_in, secs, until, until_arrived,
+};
+
+/// More than this no call may take beyond its deadline, on however busy a machine.
+const SLACK: Duration = Duration::from_secs(3);
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+fn multi_thread() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+/// Posts, then ends this way, and is judged.
+struct Case {
+    server: Server,
+    root: Root,
+    beacon: Beacon,
+    names: Vec<String>,
+}
+
+impl Case {
+    fn new(mode: Mode, build: impl FnOnce(BeaconBuilder) -> BeaconBuilder) -> Case {
+        let (server, root) = (Server::start(mode), Root::new());
+        let beacon = build(root.beacon(&server)).build().expect("a beacon");
+        let names: Vec<String> = (0..5).map(|number| format!("e{number}")).collect();
+        for name in &names {
+            beacon.post("click", &event(name, None));
+        }
+        balanced(&beacon);
+        Case { server, root, beacon, names }
+    }
+
+    async fn all_ways(&self, deadline: Duration) {
+        let begun = Instant::now();
+        let flushed = self.beacon.flush(deadline).await;
+        self.judge(flushed.counters, begun, deadline);
+        let begun = Instant::now();
+        let counters = self.beacon.checkpoint(deadline).await;
+        self.judge(counters, begun, deadline);
+        let begun = Instant::now();
+        let counters = self.beacon.shutdown(deadline).await;
+        self.judge(counters, begun, deadline);
+    }
+
+    fn all_blocking_ways(&self, deadline: Duration) {
+        let begun = Instant::now();
+        let flushed = self.beacon.flush_blocking(deadline);
+        self.judge(flushed.counters, begun, deadline);
+        let begun = Instant::now();
+        let counters = self.beacon.checkpoint_blocking(deadline);
+        self.judge(counters, begun, deadline);
+        let begun = Instant::now();
+        let counters = self.beacon.shutdown_blocking(deadline);
+        self.judge(counters, begun, deadline);
+    }
+
+    fn judge(&self, counters: Counters, begun: Instant, deadline: Duration) {
+        let took = begun.elapsed();
+        assert!(took < deadline + SLACK, "{took:?} for {deadline:?}");
+        let counters = balance(counters);
+        assert_eq!(counters.dropped_in_all(), 0, "{counters:?}");
+    }
+
+    /// The end: everything is at the server.
+    fn arrived(self) {
+        let counters = balanced(&self.beacon);
+        assert_eq!((counters.acked, counters.posted), (5, 5), "{counters:?}");
+        until_arrived(&self.server, &self.names);
+        assert_clean(&self.server);
+    }
+
+    /// The end with a server that never answers: everything is at the next one.
+    fn spooled(self) {
+        let counters = balanced(&self.beacon);
+        assert_eq!((counters.spooled, counters.posted), (5, 5), "{counters:?}");
+        let Case { server, root, beacon, names } = self;
+        drop(beacon);
+        server.set_mode(Mode::Ok);
+        let next = root.beacon(&server).build().expect("a beacon");
+        until_arrived(&server, &names);
+        balance(next.shutdown_blocking(secs(5)));
+        assert_clean(&server);
+    }
+}
+
+/// B2, B4.
+#[test]
+fn every_way_to_leave_works_on_a_plain_thread() {
+    let case = Case::new(Mode::Ok, |builder| builder);
+    case.all_blocking_ways(secs(10));
+    case.arrived();
+    let case = Case::new(Mode::Hung, |builder| builder);
+    case.all_blocking_ways(ms(300));
+    case.spooled();
+}
+
+/// B2, B4: an executor that is not tokio's.
+#[test]
+fn every_way_to_leave_works_without_tokio() {
+    let case = Case::new(Mode::Ok, |builder| builder);
+    block_on(case.all_ways(secs(10)));
+    case.arrived();
+    let case = Case::new(Mode::Hung, |builder| builder);
+    block_on(case.all_ways(ms(300)));
+    case.spooled();
+}
+
+/// B2, B4: the blocking ones too, as the beacon has a thread of its own.
+#[test]
+fn every_way_to_leave_works_inside_a_runtime() {
+    for runtime in [current_thread(), multi_thread()] {
+        for blocking in [false, true] {
+            let case = Case::new(Mode::Ok, |builder| builder);
+            runtime.block_on(async {
+                if blocking { case.all_blocking_ways(secs(10)) } else { case.all_ways(secs(10)).await }
+            });
+            case.arrived();
+            let case = Case::new(Mode::Hung, |builder| builder);
+            runtime.block_on(async {
+                if blocking { case.all_blocking_ways(ms(300)) } else { case.all_ways(ms(300)).await }
+            });
+            case.spooled();
+        }
+    }
+}
+
+/// B2, B4: from a task of the runtime that the beacon itself runs on.
+#[test]
+fn every_way_to_leave_works_from_a_task_beside_the_beacon() {
+    for runtime in [current_thread(), multi_thread()] {
+        for (mode, deadline) in [(Mode::Ok, secs(10)), (Mode::Hung, ms(300))] {
+            let here = runtime.handle().clone();
+            let case = Case::new(mode.clone(), |builder| builder.runtime(here));
+            let case = runtime.block_on(async {
+                let task = tokio::spawn(async move {
+                    case.all_ways(deadline).await;
+                    case
+                });
+                task.await.expect("no panic")
+            });
+            if mode == Mode::Ok { case.arrived() } else { case.spooled() }
+        }
+    }
+}
+
+/// B4: what cannot go on meanwhile is waited for until the deadline and no longer.
+#[test]
+fn a_blocking_flush_on_the_beacons_own_thread_is_bounded() {
+    let runtime = current_thread();
+    let here = runtime.handle().clone();
+    let case = Case::new(Mode::Ok, |builder| builder.runtime(here));
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let flushed = case.beacon.flush_blocking(ms(200));
+        assert!(!flushed.complete);
+        case.judge(flushed.counters, begun, ms(200));
+        case.all_ways(secs(10)).await;
+    });
+    case.arrived();
+}
+
+/// B2: nobody said goodbye. The next process has it.
+#[test]
+fn a_drop_anywhere_spools_within_its_bound() {
+    let (one, many) = (current_thread(), multi_thread());
+    type Drops<'a> = Box<dyn Fn(Beacon) + 'a>;
+    let places: [(&str, Drops<'_>); 4] = [
+        ("on a thread", Box::new(drop)),
+        ("inside a current-thread runtime", Box::new(|beacon| one.block_on(async { drop(beacon) }))),
+        ("inside a multi-thread runtime", Box::new(|beacon| many.block_on(async { drop(beacon) }))),
+        (
+            "in a task",
+            Box::new(|beacon| {
+                many.block_on(many.spawn(async { drop(beacon) })).expect("no panic");
+            }),
+        ),
+    ];
+    for (place, drops) in places {
+        for mode in [Mode::Ok, Mode::Hung] {
+            let Case { server, root, beacon, names } = Case::new(mode, |builder| builder);
+            let begun = Instant::now();
+            drops(beacon);
+            assert!(begun.elapsed() < ms(600) + SLACK, "{place}: {:?}", begun.elapsed());
+            server.set_mode(Mode::Ok);
+            let next = root.beacon(&server).build().expect("a beacon");
+            until_arrived(&server, &names);
+            balance(next.shutdown_blocking(secs(5)));
+            assert_clean(&server);
+        }
+    }
+}
+
+/// B2: on a caller's runtime nobody waits, and the runtime saves it as soon as it can.
+#[test]
+fn a_drop_beside_the_beacon_is_saved_by_the_runtime() {
+    for runtime in [current_thread(), multi_thread()] {
+        let here = runtime.handle().clone();
+        let Case { server, root, beacon, names } = Case::new(Mode::Hung, |builder| builder.runtime(here));
+        runtime.block_on(async {
+            let (begun, mut steps) = (Instant::now(), beacon.events());
+            drop(beacon);
+            assert!(begun.elapsed() < secs(1));
+            while steps.next().await != Some(Next::Event(BeaconEvent::Left)) {}
+        });
+        drop(runtime);
+        server.set_mode(Mode::Ok);
+        let next = root.beacon(&server).build().expect("a beacon");
+        until_arrived(&server, &names);
+        balance(next.shutdown_blocking(secs(5)));
+        assert_clean(&server);
+    }
+}
+
+/// B3: also while others post.
+#[test]
+fn what_was_posted_before_a_flush_has_arrived_when_it_is_complete() {
+    let server = Server::start(Mode::Slow(ms(3)));
+    let beacon = Beacon::builder("shop").endpoint(&server.url()).batch_events(20).build().expect("a beacon");
+    let posted = Mutex::new(BTreeSet::new());
+    let (mut flushes, stop) = (0, Mutex::new(false));
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (beacon, posted, stop) = (&beacon, &posted, &stop);
+            scope.spawn(move || {
+                let mut number = 0;
+                while !*stop.lock().expect("no panic") {
+                    let name = format!("{thread}-{number}");
+                    beacon.post("click", &event(&name, None));
+                    posted.lock().expect("no panic").insert(name);
+                    number += 1;
+                    thread::park_timeout(ms(1));
+                }
+            });
+        }
+        while flushes < 25 {
+            let before = posted.lock().expect("no panic").clone();
+            let flushed = beacon.flush_blocking(secs(20));
+            assert!(flushed.complete, "{flushed:?}");
+            balance(flushed.counters);
+            let arrived = server.look(|ledger| names_in(ledger).into_keys().collect::<BTreeSet<_>>());
+            let lacking: Vec<&String> = before.difference(&arrived).collect();
+            assert!(lacking.is_empty(), "flush {flushes}: {lacking:?} of {}", before.len());
+            flushes += 1;
+        }
+        *stop.lock().expect("no panic") = true;
+    });
+    balance(beacon.shutdown_blocking(secs(10)));
+    assert_clean(&server);
+}
+
+/// B3: the halves of a batch that was too large have one place in the line, and both must be through.
+#[tokio::test(start_paused = true)]
+async fn a_flush_waits_for_every_part_of_a_batch_that_was_split() {
+    let server = ScriptedTransport::new(|seen| match seen.batch.events.len() {
+        4.. => Reply::Status(413),
+        _ if seen.batch.events[0].seq == 0 => Reply::Accept,
+        _ => Reply::After(secs(2), Box::new(Reply::Accept)),
+    });
+    let beacon =
+        Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).build().unwrap();
+    for number in 0..4 {
+        beacon.post("click", &number);
+    }
+    let flushed = beacon.flush(secs(10)).await;
+    assert!(flushed.complete);
+    assert_eq!(balance(flushed.counters).acked, 4);
+    let counters = balance(beacon.shutdown(secs(10)).await);
+    assert_eq!((counters.acked, counters.dropped_in_all()), (4, 0), "{counters:?}");
+}
+
+/// A caller's runtime that goes away takes nothing with it that a disk could keep.
+#[test]
+fn a_lost_runtime_leaves_what_it_had_to_the_spool_and_to_the_count() {
+    for durable in [false, true] {
+        for runtime in [current_thread(), multi_thread()] {
+            let here = runtime.handle().clone();
+            let Case { server, root, beacon, mut names } =
+                Case::new(Mode::Hung, |builder| builder.runtime(here));
+            runtime.block_on(async {
+                let first = event("durable", None);
+                beacon.post("durable", &first).durable().await.expect("room on the disk");
+                names.push("durable".to_owned());
+                if durable {
+                    // Under way, or not even begun.
+                    let under_way = event("under way", None);
+                    drop(beacon.post("durable", &under_way).durable());
+                }
+            });
+            drop(runtime);
+            let counters = balanced(&beacon);
+            assert_eq!((counters.queued, counters.in_flight), (0, 0), "{counters:?}");
+            beacon.post("click", &event("late", None));
+            let counters = balanced(&beacon);
+            assert_eq!(counters.dropped["closed"], 1, "{counters:?}");
+            let begun = Instant::now();
+            assert!(beacon.flush_blocking(secs(20)).complete);
+            balance(beacon.shutdown_blocking(secs(20)));
+            drop(beacon);
+            assert!(begun.elapsed() < SLACK, "nobody is waited for: {:?}", begun.elapsed());
+
+            server.set_mode(Mode::Ok);
+            let next = root.beacon(&server).build().expect("a beacon");
+            until_arrived(&server, &names);
+            until("an empty spool", || balanced(&next).spooled + balanced(&next).queued == 0);
+            let arrived = server.look(|ledger| ledger.accepted.len()) as u64;
+            // What the dead one said was on disk, was.
+            assert_eq!(arrived, counters.spooled, "{counters:?}");
+            balance(next.shutdown_blocking(secs(5)));
+            assert_clean(&server);
+        }
+    }
+}
+
+fn shutdowns_with_a_hung_server(times: usize) -> Vec<Duration> {
+    let deadline = ms(250);
+    let mut over: Vec<Duration> = (0..times)
+        .map(|_| {
+            let (server, root) = (Server::start(Mode::Hung), Root::new());
+            let beacon = root.beacon(&server).batch_events(10).build().expect("a beacon");
+            for number in 0..300 {
+                beacon.post("click", &event(&number.to_string(), None));
+            }
+            let begun = Instant::now();
+            let counters = balance(beacon.shutdown_blocking(deadline));
+            assert_eq!((counters.queued, counters.in_flight), (0, 0), "{counters:?}");
+            begun.elapsed().saturating_sub(deadline)
+        })
+        .collect();
+    over.sort();
+    over
+}
+
+/// B5: the margin is one of machines that others use as well.
+#[test]
+fn shutdowns_with_a_hung_server_end_at_their_deadline() {
+    let over = shutdowns_with_a_hung_server(8);
+    assert!(over[4] <= ms(500) && over[7] <= secs(3), "{over:?}");
+}
+
+/// B5: as promised, on a machine of one's own: `cargo test -p afterboot-beacon --test it -- --ignored at_their_deadline`.
+#[test]
+#[ignore = "measures time: nothing else may run"]
+fn twenty_shutdowns_with_a_hung_server_end_at_their_deadline_exactly() {
+    let over = shutdowns_with_a_hung_server(20);
+    assert!(over[10] <= ms(100) && over[18] <= secs(1), "{over:?}");
+}
+
+/// B5: the request ends, memory does not grow, and who is refused is counted.
+#[test]
+fn a_hung_server_costs_no_more_memory_than_allowed() {
+    let server = Server::start(Mode::Hung);
+    let builder = Beacon::builder("shop").endpoint(&server.url()).request_time_limit(ms(100)).max_events(500);
+    let beacon = builder.build().expect("a beacon");
+    for number in 0..3000 {
+        beacon.post("click", &event(&number.to_string(), None));
+        if number % 100 == 0 {
+            let counters = balanced(&beacon);
+            assert!(counters.queued + counters.in_flight <= 500, "{counters:?}");
+        }
+    }
+    until("a second try", || {
+        beacon.notify_online();
+        server.look(|ledger| {
+            ledger.requests.iter().any(|seen| seen.parsed.as_ref().is_some_and(|seen| seen.attempt > 1))
+        })
+    });
+    let counters = balanced(&beacon);
+    assert_eq!(counters.dropped["queue_full"], 2500, "{counters:?}");
+    server.set_mode(Mode::Ok);
+    until("the rest", || {
+        beacon.notify_online();
+        balanced(&beacon).acked == 500
+    });
+    balance(beacon.shutdown_blocking(secs(5)));
+    assert_clean(&server);
+}
