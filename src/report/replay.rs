@@ -2,6 +2,7 @@
 //!
 //! The real core decides; only what it is told comes from the recording.
 
+mod late;
 mod script;
 mod steps;
 mod timer;

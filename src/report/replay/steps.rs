@@ -5,11 +5,19 @@ use std::time::Duration;
 
 use crate::report::{Report, Segment, TaskReport};
 
+use super::late::{Late, Round};
+
 /// One poll, and what the task waits for before it.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) wait: Wait,
     pub(super) busy: Duration,
+    /// How long after it could have been polled it was, where that is known.
+    pub(super) lag: Option<Duration>,
+    /// Where the wake came together with others.
+    pub(super) round: Option<Round>,
+    /// Whether the probe takes this poll for a stall, where that is known.
+    pub(super) stall: Option<bool>,
     /// The tasks it declares, each this long after the poll began.
     pub(super) declares: Vec<(Duration, usize)>,
 }
@@ -24,7 +32,7 @@ pub(super) enum Wait {
 }
 
 /// A poll that ended this shortly before something happened is taken as what held that up.
-const SHORTLY: Duration = Duration::from_millis(1);
+pub(super) const SHORTLY: Duration = Duration::from_millis(1);
 
 /// When a poll came to an end this shortly before `at`.
 fn shortly_before(end: Duration, at: Duration) -> bool {
@@ -43,11 +51,11 @@ pub(super) struct Polls {
     hidden: HashMap<(u64, usize), Duration>,
 }
 
-fn end_of(segment: &Segment) -> Duration {
+pub(super) fn end_of(segment: &Segment) -> Duration {
     segment.start.saturating_add(segment.busy)
 }
 
-fn middle(from: Duration, to: Duration) -> Duration {
+pub(super) fn middle(from: Duration, to: Duration) -> Duration {
     from + to.saturating_sub(from) / 2
 }
 
@@ -101,8 +109,13 @@ impl Polls {
         }
     }
 
-    /// The lane's own time a turn. Under a paused clock, where everything happens on the millisecond, it takes none.
-    pub(super) fn turn(&self, report: &Report) -> Duration {
+    /// Whether the wake for a task's n-th poll fell into another poll.
+    pub(super) fn is_hidden(&self, key: (u64, usize)) -> bool {
+        self.hidden.contains_key(&key)
+    }
+
+    /// The lane's own time a turn: the shortest that was seen. Under a paused clock, where everything happens on the millisecond, it takes none.
+    pub(super) fn turn(&self, report: &Report, least: Option<Duration>) -> Duration {
         let on_the_millisecond = |(start, end, _): &(Duration, Duration, u64)| {
             start.subsec_nanos() % 1_000_000 == 0 && end.subsec_nanos() % 1_000_000 == 0
         };
@@ -110,11 +123,11 @@ impl Polls {
             return Duration::ZERO;
         }
         let turns = u32::try_from(report.cost.polls).unwrap_or(u32::MAX);
-        (report.cost.lane_time / turns).min(Duration::from_millis(1))
+        least.unwrap_or(report.cost.lane_time / turns).min(Duration::from_millis(1))
     }
 
     /// The last poll that began before this moment.
-    fn before(&self, at: Duration) -> Option<(Duration, Duration, u64)> {
+    pub(super) fn before(&self, at: Duration) -> Option<(Duration, Duration, u64)> {
         let after = self.polls.partition_point(|(start, ..)| *start < at);
         self.polls[..after].last().copied()
     }
@@ -124,6 +137,7 @@ impl Polls {
         &self,
         tasks: &[&TaskReport],
         places: &HashMap<u64, usize>,
+        turn: Duration,
     ) -> Vec<Option<Duration>> {
         let mut demands: Vec<Option<Duration>> = Vec::new();
         for task in tasks {
@@ -131,7 +145,7 @@ impl Polls {
             demands.push(begun.map(|begun| {
                 let queued = task.queued.unwrap_or(task.declared);
                 if task.after.is_empty() || !shortly_before(queued, begun) {
-                    return self.held_up(begun);
+                    return self.held_up(begun, turn);
                 }
                 // It came before the last predecessor was over; after the predecessors had started, unless they were
                 // demanded with it.
@@ -149,16 +163,20 @@ impl Polls {
     /// When the application was to do something that it did at this moment: a timer that fires during a governed poll is
     /// seen when that is over.
     pub(super) fn intended(&self, at: Duration) -> Duration {
-        let hides = self.before(at).filter(|(_, end, _)| shortly_before(*end, at));
-        hides.map_or(at, |(start, end, _)| middle(start, end))
+        self.hides(at).map_or(at, |(start, end)| middle(start, end))
+    }
+
+    /// Start and end of the governed poll that was over shortly before this moment.
+    pub(super) fn hides(&self, at: Duration) -> Option<(Duration, Duration)> {
+        let (start, end, _) = self.before(at).filter(|(_, end, _)| shortly_before(*end, at))?;
+        Some((start, end))
     }
 
     /// A demanded task starts next, so the demand came between the poll before and the start. The middle of that poll
-    /// comes to the same wherever replay and recording are a little apart; where the lane was at rest, it was just
+    /// comes to the same wherever replay and recording are a little apart; where the lane was at rest, it was a turn
     /// before the start.
-    fn held_up(&self, begun: Duration) -> Duration {
-        let before = self.before(begun).filter(|(_, end, _)| shortly_before(*end, begun));
-        before.map_or(begun.saturating_sub(SHORTLY), |(start, end, _)| middle(start, end))
+    fn held_up(&self, begun: Duration, turn: Duration) -> Duration {
+        self.hides(begun).map_or(begun.saturating_sub(turn), |(start, end)| middle(start, end))
     }
 
     /// In which step of `declarer` this moment lies, and how long after the step's begin.
@@ -177,6 +195,7 @@ impl Polls {
         &self,
         tasks: &[&TaskReport],
         place: usize,
+        late: &Late,
         demands: &mut [Option<Duration>],
     ) -> Vec<Step> {
         let task = tasks[place];
@@ -193,7 +212,14 @@ impl Polls {
                     Wait::Own(hidden.map_or(segment.waited, |moment| moment.saturating_sub(end)))
                 });
             }
-            let step = Step { wait, busy: segment.busy / pieces, declares: Vec::new() };
+            let step = Step {
+                wait,
+                busy: segment.busy / pieces,
+                lag: late.lag(task.number, nth),
+                round: late.round(task.number, nth),
+                stall: late.stall(task.number, nth),
+                declares: Vec::new(),
+            };
             steps.extend(std::iter::repeat_n(step, pieces as usize));
             last = (segment.polls == 1).then(|| end_of(segment));
         }

@@ -1,7 +1,7 @@
 //! The core, driven in virtual time as the lane drives it: one thread, one governed poll a tick.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -11,8 +11,10 @@ use crate::profile::Profile;
 use crate::scheduler::{Actions, Core};
 use crate::table::{After, Id, Record, Spec};
 
+use super::late::Round;
 use super::script::{Part, Script, What};
-use super::timer::{fires, wakes_at};
+use super::steps::SHORTLY;
+use super::timer::Timer;
 
 /// The probe's own; see `quiet/probe.rs`.
 const PERIOD: Duration = Duration::from_millis(6);
@@ -29,8 +31,11 @@ pub(super) struct World<'a> {
     pub(super) core: Core,
     pub(super) actions: Actions,
     pub(super) now: Duration,
-    agenda: BinaryHeap<Reverse<(Duration, u64, What)>>,
+    /// At one moment in this order: what the application does, wakes of one round as they were recorded, the others.
+    agenda: BinaryHeap<Reverse<(Duration, Order, u64, What)>>,
     scheduled: u64,
+    /// When the wakes of each round come.
+    rounds: HashMap<usize, Duration>,
     pub(super) runs: Vec<Running>,
     /// Which part is the n-th that was declared.
     declared: Vec<usize>,
@@ -38,17 +43,33 @@ pub(super) struct World<'a> {
     postponed: Vec<usize>,
     pub(super) woken: VecDeque<usize>,
     pub(super) start_first: bool,
+    /// See `lane.rs`.
+    pub(super) held_back: Option<usize>,
     /// The lane has to look.
     pub(super) looks: bool,
     /// When it looks by itself.
-    pub(super) timer: Option<Duration>,
+    pub(super) timer: Option<Timer>,
+    /// After whose first poll the next start is due; none for the delay.
+    pub(super) paced_by: Option<usize>,
     /// When the probe looks next.
     probe: Option<Duration>,
+    /// When the quiet window will be over, as it stood.
+    quiet_at: Option<Duration>,
+    /// When the last governed poll was over, and whether the probe takes it for a stall.
+    pub(super) last_poll: (Duration, Option<bool>),
     /// Since when the lane has not come to rest, and the longest such stretch.
     pub(super) busy_since: Option<Duration>,
     pub(super) longest_stretch: Duration,
     /// In the order of their starts.
     pub(super) started: Vec<usize>,
+}
+
+/// What comes first at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Application,
+    Round(usize, usize),
+    Other,
 }
 
 /// How far a part has come.
@@ -79,20 +100,25 @@ impl<'a> World<'a> {
             now: Duration::ZERO,
             agenda: BinaryHeap::new(),
             scheduled: 0,
+            rounds: HashMap::new(),
             runs: vec![Running::default(); script.tasks.len()],
             declared: Vec::new(),
             postponed: Vec::new(),
             woken: VecDeque::new(),
             start_first: true,
+            held_back: None,
             looks: false,
             timer: None,
+            paced_by: None,
             probe: None,
+            quiet_at: None,
+            last_poll: (Duration::ZERO, None),
             busy_since: None,
             longest_stretch: Duration::ZERO,
             started: Vec::new(),
         };
         for (at, what) in &script.happenings {
-            world.schedule(*at, *what);
+            world.push(*at, Order::Application, *what);
         }
         world
     }
@@ -131,15 +157,29 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn schedule(&mut self, at: Duration, what: What) {
+        self.push(at, Order::Other, what);
+    }
+
+    /// A wake that came together with others does so again, in their order, where they are not far apart.
+    pub(super) fn schedule_together(&mut self, at: Duration, Round { round, rank }: Round, what: What) {
+        let others = *self.rounds.entry(round).or_insert(at);
+        if others >= self.now && others.abs_diff(at) < TOGETHER {
+            self.push(others, Order::Round(round, rank), what);
+        } else {
+            self.schedule(at, what);
+        }
+    }
+
+    fn push(&mut self, at: Duration, order: Order, what: What) {
         self.scheduled += 1;
-        self.agenda.push(Reverse((at, self.scheduled, what)));
+        self.agenda.push(Reverse((at, order, self.scheduled, what)));
     }
 
     /// The loop comes round: what has happened meanwhile is seen, and timers fire.
     pub(super) fn come_round(&mut self) {
         // Until when the application goes on: nobody comes in between.
         let mut until = self.now;
-        while let Some(Reverse((at, _, what))) = self.agenda.peek().copied() {
+        while let Some(Reverse((at, .., what))) = self.agenda.peek().copied() {
             let goes_on = what.is_by_the_application() && at <= until;
             if at > self.now && !goes_on {
                 break;
@@ -155,10 +195,12 @@ impl<'a> World<'a> {
             }
             self.happen(what, at);
         }
-        if let Some(planned) = self.probe.filter(|at| fires(*at, self.now)) {
+        if let Some(planned) = self.probe
+            && self.probe_timers(planned).into_iter().flatten().any(|timer| timer.fires(self.now))
+        {
             self.probe_looks(planned);
         }
-        self.looks |= self.timer.is_some_and(|at| fires(at, self.now));
+        self.looks |= self.timer.is_some_and(|timer| timer.fires(self.now));
     }
 
     fn happen(&mut self, what: What, at: Duration) {
@@ -188,15 +230,35 @@ impl<'a> World<'a> {
         self.carry();
     }
 
+    /// The next look, and the one that opened the gate in the recording where it is not that one.
+    fn probe_timers(&self, planned: Duration) -> [Option<Timer>; 2] {
+        let opens = self.opens_at().map(|at| Timer { at, late: Some(Duration::ZERO) });
+        [Some(Timer { at: planned, late: None }), opens]
+    }
+
+    /// When the look that opens the gate comes, where that is known and still to come.
+    fn opens_at(&self) -> Option<Duration> {
+        let quiet = self.quiet_at.filter(|_| !self.core.gate().is_open())?;
+        Some(quiet.saturating_add(self.script.late.look(quiet)?))
+    }
+
     fn probe_looks(&mut self, planned: Duration) {
         self.probe = Some(self.now.saturating_add(PERIOD)).filter(|_| self.core.wants_probe());
         if self.probe.is_some() {
             let now = self.stamp();
-            if self.now.saturating_sub(planned) >= LATE {
+            let known = Some(self.last_poll).filter(|(end, _)| self.now.saturating_sub(*end) < SHORTLY);
+            let late = self.now.saturating_sub(planned) >= LATE;
+            if known.and_then(|(_, stall)| stall).unwrap_or(late) {
                 self.core.saw_stall(Stamp::from_duration(planned), now, None);
             }
-            self.core.beat(now, &mut self.actions);
-            self.carry();
+            let until = self.core.gate().window_until(now).map(Stamp::as_duration);
+            // Once the window is over, it says now.
+            self.quiet_at =
+                until.filter(|until| *until > self.now || self.quiet_at.is_none()).or(self.quiet_at);
+            if self.opens_at().is_none_or(|at| at <= self.now) {
+                self.core.beat(now, &mut self.actions);
+                self.carry();
+            }
         }
     }
 
@@ -284,10 +346,12 @@ impl<'a> World<'a> {
     fn rest(&mut self) -> bool {
         self.busy_since = None;
         let happens = self.agenda.peek().map(|Reverse((at, ..))| *at);
-        let timer = [self.timer, self.probe].into_iter().flatten().map(|at| wakes_at(at, self.now)).min();
+        let probe = self.probe.map(|planned| self.probe_timers(planned)).into_iter().flatten();
+        let timers = probe.chain([self.timer]).flatten();
+        let timer = timers.map(|timer| timer.wakes_at(self.now)).min();
         let Some(mut at) = [happens, timer].into_iter().flatten().min() else { return false };
         // Timers of one step fire together, and a recorded wake came a little after its own.
-        if let Some(Reverse((wake, _, What::Wake(_)))) = self.agenda.peek()
+        if let Some(Reverse((wake, .., What::Wake(_)))) = self.agenda.peek()
             && timer == Some(at)
             && *wake < at.saturating_add(TOGETHER)
         {

@@ -1,0 +1,243 @@
+//! How late the loop came round in the recording: some milliseconds decide who comes first, and with that the end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::gate::{GateState, HeldBy, OpenedBy};
+use crate::profile::Profile;
+use crate::report::{Report, TaskReport};
+
+use super::steps::{Polls, SHORTLY, end_of, middle};
+
+/// Where nothing came for longer than this, the lane had no timer set.
+const MOST: Duration = Duration::from_millis(10);
+
+/// The probe looks every 6 to 7 ms, and its thread wakes up late.
+const A_LOOK: Duration = Duration::from_millis(9);
+
+/// This near the recorded end of the window, it is the recorded one.
+const NEAR: Duration = Duration::from_millis(5);
+
+/// One round of the loop wakes all that are due within this time.
+const ONE_ROUND: Duration = Duration::from_micros(50);
+
+/// Whether the probe takes a shorter poll for a stall is no question: looks lie 6 to 7 ms apart.
+const MAYBE_A_STALL: Duration = Duration::from_millis(42);
+
+/// What is not known is modelled.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    /// How long after the delay the lane looked.
+    delay: Option<Duration>,
+    /// And after the pulse that followed the first poll of the task at each place.
+    pulses: Vec<Option<Duration>>,
+    /// When the quiet window that opened the gate was over, and how long after that the probe looked.
+    look: Option<(Duration, Duration)>,
+    /// From when a task's n-th segment could have been polled, all seen, until it was.
+    lags: HashMap<(u64, usize), Duration>,
+    /// The shortest of them: so long a turn takes at least.
+    least: Option<Duration>,
+    /// The wakes that came in one round of the loop: which round, and their order in the recording.
+    rounds: HashMap<(u64, usize), Round>,
+    /// Whether the probe took a poll of about its limit for a stall.
+    stalls: HashMap<(u64, usize), bool>,
+}
+
+/// A wake that came together with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Round {
+    pub(super) round: usize,
+    pub(super) rank: usize,
+}
+
+impl Late {
+    pub(super) fn of(report: &Report, tasks: &[&TaskReport], polls: &Polls, profile: &Profile) -> Late {
+        let mut late = Late { pulses: vec![None; tasks.len()], ..Late::default() };
+        let Ok(recorded) = report.profile.parse::<Profile>() else { return late };
+        let same = profile.to_string() == report.profile;
+        let dues = dues(tasks, &recorded);
+        late.find_lags(tasks, polls, &dues);
+        let rounds = Rounds::of(tasks, late.least.unwrap_or_default());
+        for due in &dues {
+            let found = rounds.after(due.at, same);
+            match due.place {
+                None if profile.delay == recorded.delay => late.delay = found,
+                Some(place) if profile.pulse == recorded.pulse => late.pulses[place] = found,
+                _ => {}
+            }
+        }
+        late.find_rounds(tasks, polls);
+        if same {
+            late.look = look(report, tasks, polls);
+            late.find_stalls(report, tasks);
+        }
+        late
+    }
+
+    /// How long after a quiet window that was over at `quiet` the probe looks, where it is the recorded window.
+    pub(super) fn look(&self, quiet: Duration) -> Option<Duration> {
+        self.look.filter(|(recorded, _)| recorded.abs_diff(quiet) < NEAR).map(|(_, late)| late)
+    }
+
+    pub(super) fn round(&self, number: u64, nth: usize) -> Option<Round> {
+        self.rounds.get(&(number, nth)).copied()
+    }
+
+    pub(super) fn stall(&self, number: u64, nth: usize) -> Option<bool> {
+        self.stalls.get(&(number, nth)).copied()
+    }
+
+    /// After the pulse of the task at this place, or after the delay.
+    pub(super) fn timer(&self, place: Option<usize>) -> Option<Duration> {
+        place.map_or(self.delay, |place| self.pulses[place])
+    }
+
+    pub(super) fn lag(&self, number: u64, nth: usize) -> Option<Duration> {
+        self.lags.get(&(number, nth)).copied()
+    }
+
+    pub(super) fn least(&self) -> Option<Duration> {
+        self.least
+    }
+
+    fn find_lags(&mut self, tasks: &[&TaskReport], polls: &Polls, dues: &[Due]) {
+        for task in tasks {
+            let mut since = None;
+            for (nth, segment) in task.segments.iter().enumerate() {
+                // The lane was busy until then; zero where nobody was polled yet.
+                let busy = polls.before(segment.start).map_or(Duration::ZERO, |(_, end, _)| end);
+                let (could, most) = match since {
+                    Some(since) => (Some(busy.max(segment.waited.saturating_add(since))), MOST),
+                    // A start that the lane rested before is no lag.
+                    None => (Some(busy).filter(|busy| due_before(dues, segment.start) <= *busy), SHORTLY),
+                };
+                if let Some(lag) = could.and_then(|could| segment.start.checked_sub(could))
+                    && segment.polls == 1
+                    && lag < most
+                {
+                    self.lags.insert((task.number, nth), lag);
+                }
+                since = (segment.polls == 1).then(|| end_of(segment));
+                if since.is_none() {
+                    break;
+                }
+            }
+        }
+        self.least = self.lags.values().copied().min();
+    }
+
+    fn find_rounds(&mut self, tasks: &[&TaskReport], polls: &Polls) {
+        let mut wakes = Vec::new();
+        for task in tasks {
+            for (nth, pair) in task.segments.windows(2).enumerate() {
+                let [before, segment] = pair else { continue };
+                let key = (task.number, nth + 1);
+                if before.polls == 1 && segment.polls == 1 && !polls.is_hidden(key) {
+                    wakes.push((segment.waited.saturating_add(end_of(before)), segment.start, key));
+                }
+            }
+        }
+        wakes.sort_unstable();
+        let together = wakes.chunk_by(|(one, ..), (other, ..)| *other - *one < ONE_ROUND);
+        for (round, wakes) in together.filter(|wakes| wakes.len() > 1).enumerate() {
+            let ranks = wakes.iter().enumerate();
+            self.rounds.extend(ranks.map(|(rank, (.., key))| (*key, Round { round, rank })));
+        }
+    }
+
+    fn find_stalls(&mut self, report: &Report, tasks: &[&TaskReport]) {
+        for task in tasks {
+            for (nth, segment) in task.segments.iter().enumerate() {
+                if segment.polls > 1 || segment.busy < MAYBE_A_STALL {
+                    continue;
+                }
+                let end = end_of(segment);
+                let told = report.long_tasks.iter().any(|long| {
+                    let seen = long.start.saturating_add(long.length);
+                    long.start < end && seen >= end && seen - end < SHORTLY
+                });
+                self.stalls.insert((task.number, nth), told);
+            }
+        }
+    }
+}
+
+/// From when on the next ordinary start was allowed.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: Duration,
+    /// After whose first poll; none for the delay.
+    place: Option<usize>,
+}
+
+/// In the order of time.
+fn dues(tasks: &[&TaskReport], recorded: &Profile) -> Vec<Due> {
+    let declared = tasks.iter().map(|task| task.declared).min().unwrap_or_default();
+    let mut dues = vec![Due { at: declared.saturating_add(recorded.delay), place: None }];
+    for (place, task) in tasks.iter().enumerate() {
+        if let Some(first) = task.segments.first().filter(|first| first.polls == 1) {
+            let at = end_of(first).saturating_add(recorded.pulse);
+            dues.push(Due { at, place: Some(place) });
+        }
+    }
+    dues.sort_unstable_by_key(|due| due.at);
+    dues
+}
+
+/// What the start at `start` had to wait for: pulses are of one length, so it is the last one that was over.
+fn due_before(dues: &[Due], start: Duration) -> Duration {
+    let over = dues.partition_point(|due| due.at <= start);
+    dues[..over].last().map_or(Duration::MAX, |due| due.at)
+}
+
+/// When the lane is known to have looked, and whether that was a start.
+#[derive(Debug)]
+struct Rounds(Vec<(Duration, bool)>);
+
+impl Rounds {
+    fn of(tasks: &[&TaskReport], turn: Duration) -> Rounds {
+        let mut rounds = Vec::new();
+        for task in tasks {
+            let mut since = None;
+            for segment in &task.segments {
+                rounds.extend(since.map(|since| (segment.waited.saturating_add(since), false)));
+                rounds.push((segment.start.saturating_sub(turn), since.is_none()));
+                rounds.push((end_of(segment), false));
+                since = (segment.polls == 1).then(|| end_of(segment));
+                if since.is_none() {
+                    break;
+                }
+            }
+        }
+        rounds.sort_unstable();
+        Rounds(rounds)
+    }
+
+    /// How long after `at` the lane looked. Under another profile only a start tells that there was a timer at all.
+    fn after(&self, at: Duration, same: bool) -> Option<Duration> {
+        let next = self.0.partition_point(|(round, _)| *round < at);
+        let (round, start) = self.0.get(next)?;
+        Some(*round - at).filter(|late| *late <= MOST && (same || *start))
+    }
+}
+
+/// From the end of the quiet window to the look that opened the gate.
+fn look(report: &Report, tasks: &[&TaskReport], polls: &Polls) -> Option<(Duration, Duration)> {
+    let GateState::Open { by: OpenedBy::Quiet, at, held_by } = &report.gate else { return None };
+    let since = match held_by {
+        HeldBy::LongTask { at, .. } => *at,
+        HeldBy::Window => {
+            let idle = tasks.iter().filter(|task| task.queue == crate::queue::Queue::Idle);
+            idle.map(|task| task.declared).min()?.max(report.ready.unwrap_or_default())
+        }
+        _ => return None,
+    };
+    let quiet = since.saturating_add(report.gate_rules.quiet);
+    let late = at.checked_sub(quiet)?;
+    let late = match polls.hides(*at) {
+        // Seen when the poll was over: any moment in it comes to the same.
+        Some((start, end)) if quiet < end => middle(start.max(quiet), end) - quiet,
+        _ => Some(late).filter(|late| *late <= A_LOOK)?,
+    };
+    Some((quiet, late))
+}
