@@ -196,6 +196,9 @@ pub struct Segment {
     pub waited: Duration,
     /// How many polls.
     pub polls: u32,
+    /// How long the task then rests without a slot, where this ended an attempt that is tried again.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub rests: Option<Duration>,
 }
 
 /// What the monkey did.

@@ -150,8 +150,8 @@ fn task(record: &Record) -> TaskReport {
 }
 
 fn segment(segment: &crate::table::Segment) -> Segment {
-    let crate::table::Segment { start, busy, waited, polls } = *segment;
-    Segment { start: start.as_duration(), busy, waited, polls }
+    let crate::table::Segment { start, busy, waited, polls, rests } = *segment;
+    Segment { start: start.as_duration(), busy, waited, polls, rests }
 }
 
 fn long_task(stall: &stalls::Stall) -> LongTask {

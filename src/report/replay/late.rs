@@ -7,13 +7,14 @@ use crate::gate::{GateState, HeldBy, OpenedBy};
 use crate::profile::Profile;
 use crate::report::{Report, TaskReport};
 
-use super::steps::{Polls, SHORTLY, end_of, middle};
+use super::steps::{Polls, SHORTLY, end_of, middle, waits_since};
 
-/// Where nothing came for longer than this, the lane had no timer set.
-const MOST: Duration = Duration::from_millis(10);
+/// So late a thread may be on a busy machine.
+const BUSY: Duration = Duration::from_millis(25);
 
-/// The probe looks every 6 to 7 ms, and its thread wakes up late.
-const A_LOOK: Duration = Duration::from_millis(9);
+/// And so late on one that stops for a while. What else keeps a lane is played, so that it does not count; but it is no
+/// measure for another profile.
+const STOPPED: Duration = Duration::from_millis(250);
 
 /// This near the recorded end of the window, it is the recorded one.
 const NEAR: Duration = Duration::from_millis(5);
@@ -29,14 +30,18 @@ const MAYBE_A_STALL: Duration = Duration::from_millis(42);
 pub(super) struct Late {
     /// How long after the delay the lane looked.
     delay: Option<Duration>,
-    /// And after the pulse that followed the first poll of the task at each place.
-    pulses: Vec<Option<Duration>>,
+    /// And after the pulse that followed a task's n-th segment, where that began an attempt.
+    pulses: HashMap<(u64, usize), Duration>,
     /// When the quiet window that opened the gate was over, and how long after that the probe looked.
     look: Option<(Duration, Duration)>,
     /// From when a task's n-th segment could have been polled, all seen, until it was.
     lags: HashMap<(u64, usize), Duration>,
     /// The shortest of them: so long a turn takes at least.
     least: Option<Duration>,
+    /// From the end of a task's n-th segment to the next poll: so long the turn took, where the lane went on at once.
+    gaps: HashMap<(u64, usize), Duration>,
+    /// From the wake for a task's n-th segment to the next poll, whoever's: so long the turn took, where the lane rested.
+    turns: HashMap<(u64, usize), Duration>,
     /// The wakes that came in one round of the loop: which round, and their order in the recording.
     rounds: HashMap<(u64, usize), Round>,
     /// Whether the probe took a poll of about its limit for a stall.
@@ -52,24 +57,34 @@ pub(super) struct Round {
 
 impl Late {
     pub(super) fn of(report: &Report, tasks: &[&TaskReport], polls: &Polls, profile: &Profile) -> Late {
-        let mut late = Late { pulses: vec![None; tasks.len()], ..Late::default() };
+        let mut late = Late::default();
+        late.find_rounds(tasks, polls);
         let Ok(recorded) = report.profile.parse::<Profile>() else { return late };
+        let merged = tasks.iter().flat_map(|task| &task.segments).any(|segment| segment.polls > 1);
+        if merged || polls.are_on_the_millisecond() {
+            // Between which polls the lane rested is not known; under a paused clock nothing is late.
+            return late;
+        }
         let same = profile.to_string() == report.profile;
         let dues = dues(tasks, &recorded);
-        late.find_lags(tasks, polls, &dues);
+        // Under another profile a start long after the last poll may have been asked for by something that is not known.
+        let most = if same { (STOPPED, STOPPED) } else { (SHORTLY, BUSY) };
+        late.find_lags(tasks, polls, &dues, most);
         let rounds = Rounds::of(tasks, late.least.unwrap_or_default());
         for due in &dues {
             let found = rounds.after(due.at, same);
-            match due.place {
+            match due.after {
                 None if profile.delay == recorded.delay => late.delay = found,
-                Some(place) if profile.pulse == recorded.pulse => late.pulses[place] = found,
+                Some(key) if profile.pulse == recorded.pulse => {
+                    late.pulses.extend(found.map(|late| (key, late)));
+                }
                 _ => {}
             }
         }
-        late.find_rounds(tasks, polls);
         if same {
             late.look = look(report, tasks, polls);
-            late.find_stalls(report, tasks);
+            late.find_stalls(report, tasks, polls);
+            late.find_gaps(tasks, polls);
         }
         late
     }
@@ -87,40 +102,54 @@ impl Late {
         self.stalls.get(&(number, nth)).copied()
     }
 
-    /// After the pulse of the task at this place, or after the delay.
-    pub(super) fn timer(&self, place: Option<usize>) -> Option<Duration> {
-        place.map_or(self.delay, |place| self.pulses[place])
+    pub(super) fn delay(&self) -> Option<Duration> {
+        self.delay
+    }
+
+    pub(super) fn pulse(&self, number: u64, nth: usize) -> Option<Duration> {
+        self.pulses.get(&(number, nth)).copied()
     }
 
     pub(super) fn lag(&self, number: u64, nth: usize) -> Option<Duration> {
         self.lags.get(&(number, nth)).copied()
     }
 
+    pub(super) fn gap(&self, number: u64, nth: usize) -> Option<Duration> {
+        self.gaps.get(&(number, nth)).copied()
+    }
+
+    pub(super) fn turn(&self, number: u64, nth: usize) -> Option<Duration> {
+        self.turns.get(&(number, nth)).copied()
+    }
+
     pub(super) fn least(&self) -> Option<Duration> {
         self.least
     }
 
-    fn find_lags(&mut self, tasks: &[&TaskReport], polls: &Polls, dues: &[Due]) {
+    /// `most`: after a start and after a wake.
+    fn find_lags(&mut self, tasks: &[&TaskReport], polls: &Polls, dues: &[Due], most: (Duration, Duration)) {
+        let mut declared: Vec<Duration> = tasks.iter().map(|task| task.declared).collect();
+        declared.sort_unstable();
         for task in tasks {
             let mut since = None;
             for (nth, segment) in task.segments.iter().enumerate() {
                 // The lane was busy until then; zero where nobody was polled yet.
                 let busy = polls.before(segment.start).map_or(Duration::ZERO, |(_, end, _)| end);
                 let (could, most) = match since {
-                    Some(since) => (Some(busy.max(segment.waited.saturating_add(since))), MOST),
-                    // A start that the lane rested before is no lag.
-                    None => (Some(busy).filter(|busy| due_before(dues, segment.start) <= *busy), SHORTLY),
+                    Some(since) => (Some(busy.max(segment.waited.saturating_add(since))), most.1),
+                    // A start may have been asked for by a declaration. One that the lane rested before is no lag.
+                    None => {
+                        let before = declared.partition_point(|at| *at <= segment.start);
+                        let asked = declared[..before].last().map_or(busy, |at| busy.max(*at));
+                        (Some(asked).filter(|asked| due_before(dues, segment.start) <= *asked), most.0)
+                    }
                 };
                 if let Some(lag) = could.and_then(|could| segment.start.checked_sub(could))
-                    && segment.polls == 1
                     && lag < most
                 {
                     self.lags.insert((task.number, nth), lag);
                 }
-                since = (segment.polls == 1).then(|| end_of(segment));
-                if since.is_none() {
-                    break;
-                }
+                since = waits_since(segment);
             }
         }
         self.least = self.lags.values().copied().min();
@@ -132,8 +161,11 @@ impl Late {
             for (nth, pair) in task.segments.windows(2).enumerate() {
                 let [before, segment] = pair else { continue };
                 let key = (task.number, nth + 1);
-                if before.polls == 1 && segment.polls == 1 && !polls.is_hidden(key) {
-                    wakes.push((segment.waited.saturating_add(end_of(before)), segment.start, key));
+                if let Some(since) = waits_since(before)
+                    && segment.polls == 1
+                    && !polls.is_hidden(key)
+                {
+                    wakes.push((segment.waited.saturating_add(since), segment.start, key));
                 }
             }
         }
@@ -145,16 +177,33 @@ impl Late {
         }
     }
 
-    fn find_stalls(&mut self, report: &Report, tasks: &[&TaskReport]) {
+    fn find_gaps(&mut self, tasks: &[&TaskReport], polls: &Polls) {
+        let until_next = |at| polls.next_after(at).map(|start| start - at).filter(|gap| *gap <= STOPPED);
+        for task in tasks {
+            let mut since = None;
+            for (nth, segment) in task.segments.iter().enumerate() {
+                let key = (task.number, nth);
+                if let Some(since) = since.filter(|_| !polls.is_hidden(key)) {
+                    let turn = until_next(segment.waited.saturating_add(since));
+                    self.turns.extend(turn.map(|turn| (key, turn)));
+                }
+                since = waits_since(segment);
+                self.gaps.extend(until_next(end_of(segment)).map(|gap| (key, gap)));
+            }
+        }
+    }
+
+    fn find_stalls(&mut self, report: &Report, tasks: &[&TaskReport], polls: &Polls) {
         for task in tasks {
             for (nth, segment) in task.segments.iter().enumerate() {
-                if segment.polls > 1 || segment.busy < MAYBE_A_STALL {
+                if segment.busy < MAYBE_A_STALL {
                     continue;
                 }
                 let end = end_of(segment);
+                let next = polls.next_after(end).unwrap_or(Duration::MAX);
                 let told = report.long_tasks.iter().any(|long| {
                     let seen = long.start.saturating_add(long.length);
-                    long.start < end && seen >= end && seen - end < SHORTLY
+                    long.start < end && seen >= end && seen <= next
                 });
                 self.stalls.insert((task.number, nth), told);
             }
@@ -166,18 +215,21 @@ impl Late {
 #[derive(Debug, Clone, Copy)]
 struct Due {
     at: Duration,
-    /// After whose first poll; none for the delay.
-    place: Option<usize>,
+    /// After which segment; none for the delay.
+    after: Option<(u64, usize)>,
 }
 
 /// In the order of time.
 fn dues(tasks: &[&TaskReport], recorded: &Profile) -> Vec<Due> {
     let declared = tasks.iter().map(|task| task.declared).min().unwrap_or_default();
-    let mut dues = vec![Due { at: declared.saturating_add(recorded.delay), place: None }];
-    for (place, task) in tasks.iter().enumerate() {
-        if let Some(first) = task.segments.first().filter(|first| first.polls == 1) {
-            let at = end_of(first).saturating_add(recorded.pulse);
-            dues.push(Due { at, place: Some(place) });
+    let mut dues = vec![Due { at: declared.saturating_add(recorded.delay), after: None }];
+    for task in tasks {
+        let mut starts = true;
+        for (nth, segment) in task.segments.iter().enumerate() {
+            if std::mem::replace(&mut starts, segment.rests.is_some()) {
+                let at = end_of(segment).saturating_add(recorded.pulse);
+                dues.push(Due { at, after: Some((task.number, nth)) });
+            }
         }
     }
     dues.sort_unstable_by_key(|due| due.at);
@@ -203,10 +255,7 @@ impl Rounds {
                 rounds.extend(since.map(|since| (segment.waited.saturating_add(since), false)));
                 rounds.push((segment.start.saturating_sub(turn), since.is_none()));
                 rounds.push((end_of(segment), false));
-                since = (segment.polls == 1).then(|| end_of(segment));
-                if since.is_none() {
-                    break;
-                }
+                since = waits_since(segment);
             }
         }
         rounds.sort_unstable();
@@ -217,7 +266,7 @@ impl Rounds {
     fn after(&self, at: Duration, same: bool) -> Option<Duration> {
         let next = self.0.partition_point(|(round, _)| *round < at);
         let (round, start) = self.0.get(next)?;
-        Some(*round - at).filter(|late| *late <= MOST && (same || *start))
+        Some(*round - at).filter(|late| if same { *late <= STOPPED } else { *start && *late <= BUSY })
     }
 }
 
@@ -237,7 +286,7 @@ fn look(report: &Report, tasks: &[&TaskReport], polls: &Polls) -> Option<(Durati
     let late = match polls.hides(*at) {
         // Seen when the poll was over: any moment in it comes to the same.
         Some((start, end)) if quiet < end => middle(start.max(quiet), end) - quiet,
-        _ => Some(late).filter(|late| *late <= A_LOOK)?,
+        _ => Some(late).filter(|late| *late <= STOPPED)?,
     };
     Some((quiet, late))
 }

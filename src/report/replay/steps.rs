@@ -12,8 +12,16 @@ use super::late::{Late, Round};
 pub(super) struct Step {
     pub(super) wait: Wait,
     pub(super) busy: Duration,
+    /// How long the task rests after it, where it ends an attempt.
+    pub(super) rests: Option<Duration>,
+    /// How long after the pulse that follows it the lane looks, where that is known.
+    pub(super) pulse: Option<Duration>,
     /// How long after it could have been polled it was, where that is known.
     pub(super) lag: Option<Duration>,
+    /// How long the turn took that its wake asked for, where that is known.
+    pub(super) turn: Option<Duration>,
+    /// How long the turn after it took.
+    pub(super) gap: Option<Duration>,
     /// Where the wake came together with others.
     pub(super) round: Option<Round>,
     /// Whether the probe takes this poll for a stall, where that is known.
@@ -39,6 +47,9 @@ fn shortly_before(end: Duration, at: Duration) -> bool {
     end <= at && at - end < SHORTLY
 }
 
+/// Who waits for a handle is woken this shortly after the task's end, also on a busy machine.
+const TOLD: Duration = Duration::from_millis(3);
+
 /// Merged polls are played as at most this many.
 const PIECES: u32 = 64;
 
@@ -57,6 +68,11 @@ pub(super) fn end_of(segment: &Segment) -> Duration {
 
 pub(super) fn middle(from: Duration, to: Duration) -> Duration {
     from + to.saturating_sub(from) / 2
+}
+
+/// When the wait for the next poll began: not where that is not known, nor where another attempt starts.
+pub(super) fn waits_since(segment: &Segment) -> Option<Duration> {
+    (segment.polls == 1 && segment.rests.is_none()).then(|| end_of(segment))
 }
 
 fn pieces(segment: &Segment) -> u32 {
@@ -85,8 +101,7 @@ impl Polls {
         for task in tasks {
             for (nth, pair) in task.segments.windows(2).enumerate() {
                 let [before, segment] = pair else { continue };
-                if before.polls == 1 && segment.polls == 1 {
-                    let since = end_of(before);
+                if let Some(since) = waits_since(before).filter(|_| segment.polls == 1) {
                     wakes.push((since.saturating_add(segment.waited), since, (task.number, nth + 1)));
                 }
             }
@@ -96,7 +111,14 @@ impl Polls {
         let mut last = (Duration::ZERO, Duration::ZERO);
         for (woken, since, key) in wakes {
             let Some((start, end, other)) = self.before(woken) else { continue };
-            if other == key.0 || end <= since || !shortly_before(end, woken) {
+            if woken < end {
+                // By another thread, which does not wait for the poll to be over.
+                last = (start, woken);
+                continue;
+            }
+            // After a short poll it rather came in the rest that followed.
+            let hidden = shortly_before(end, woken) && woken - end <= end - start;
+            if other == key.0 || end <= since || !hidden {
                 continue;
             }
             let mut moment = middle(start.max(since), end);
@@ -114,12 +136,15 @@ impl Polls {
         self.hidden.contains_key(&key)
     }
 
-    /// The lane's own time a turn: the shortest that was seen. Under a paused clock, where everything happens on the millisecond, it takes none.
+    /// Under a paused clock everything happens on the millisecond.
+    pub(super) fn are_on_the_millisecond(&self) -> bool {
+        let whole = |at: &Duration| at.subsec_nanos() % 1_000_000 == 0;
+        self.polls.iter().all(|(start, end, _)| whole(start) && whole(end))
+    }
+
+    /// The lane's own time a turn: the shortest that was seen. Under a paused clock it takes none.
     pub(super) fn turn(&self, report: &Report, least: Option<Duration>) -> Duration {
-        let on_the_millisecond = |(start, end, _): &(Duration, Duration, u64)| {
-            start.subsec_nanos() % 1_000_000 == 0 && end.subsec_nanos() % 1_000_000 == 0
-        };
-        if report.cost.polls == 0 || self.polls.iter().all(on_the_millisecond) {
+        if report.cost.polls == 0 || self.are_on_the_millisecond() {
             return Duration::ZERO;
         }
         let turns = u32::try_from(report.cost.polls).unwrap_or(u32::MAX);
@@ -130,6 +155,12 @@ impl Polls {
     pub(super) fn before(&self, at: Duration) -> Option<(Duration, Duration, u64)> {
         let after = self.polls.partition_point(|(start, ..)| *start < at);
         self.polls[..after].last().copied()
+    }
+
+    /// When the first poll began that began at this moment or after.
+    pub(super) fn next_after(&self, at: Duration) -> Option<Duration> {
+        let before = self.polls.partition_point(|(start, ..)| *start < at);
+        self.polls.get(before).map(|(start, ..)| *start)
     }
 
     /// When somebody demanded each task.
@@ -201,6 +232,11 @@ impl Polls {
         let task = tasks[place];
         let mut steps = Vec::new();
         let mut last: Option<Duration> = None;
+        // A demand ends a rest.
+        let until_next = |nth: usize| {
+            let next = task.segments.get(nth + 1).map_or(Duration::MAX, |next| next.start);
+            next.saturating_sub(end_of(&task.segments[nth]))
+        };
         for (nth, segment) in task.segments.iter().enumerate() {
             let pieces = pieces(segment);
             // Before the very first poll there is no wait.
@@ -215,13 +251,17 @@ impl Polls {
             let step = Step {
                 wait,
                 busy: segment.busy / pieces,
+                rests: segment.rests.map(|rest| rest.min(until_next(nth))),
+                pulse: late.pulse(task.number, nth),
                 lag: late.lag(task.number, nth),
+                turn: late.turn(task.number, nth),
+                gap: late.gap(task.number, nth),
                 round: late.round(task.number, nth),
                 stall: late.stall(task.number, nth),
                 declares: Vec::new(),
             };
             steps.extend(std::iter::repeat_n(step, pieces as usize));
-            last = (segment.polls == 1).then(|| end_of(segment));
+            last = waits_since(segment);
         }
         steps
     }
@@ -251,7 +291,7 @@ impl Polls {
             .enumerate()
             .filter(|(other, task)| *other != place && of_that_name(&task.name))
             .filter_map(|(other, task)| Some((other, task.finished?)))
-            .filter(|(_, ended)| *ended >= since && shortly_before(*ended, woken))
+            .filter(|(_, ended)| *ended >= since && *ended <= woken && woken - *ended < TOLD)
             .max_by_key(|(_, ended)| *ended)?;
         let demands =
             tasks[task].begun().is_some_and(|begun| begun >= since) && demands[task].take().is_some();

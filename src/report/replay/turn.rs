@@ -8,7 +8,7 @@ use crate::table::Id;
 use super::script::What;
 use super::steps::{Step, Wait};
 use super::timer::Timer;
-use super::world::World;
+use super::world::{LastPoll, World};
 
 impl World<'_> {
     /// The lane looks, and takes its turn where there is something to do.
@@ -23,19 +23,29 @@ impl World<'_> {
             Work::Over => self.start_first = true,
             Work::Event => {}
             Work::At(at) => {
-                let late =
-                    self.script.late.timer(self.paced_by).filter(|_| self.core.next_start() == Some(at));
+                let late = self.paced.filter(|_| self.core.next_start() == Some(at));
                 self.timer = Some(Timer { at: at.as_duration(), late });
             }
             Work::Now => {
                 let began = *self.busy_since.get_or_insert(self.now);
-                self.now = self.now.saturating_add(self.script.turn);
+                self.now = self.now.saturating_add(self.turn_takes());
                 self.come_round();
                 self.turn();
                 self.longest_stretch = self.longest_stretch.max(self.now - began);
                 self.looks = true;
             }
         }
+    }
+
+    /// Until the next poll: right after one, or after the wake that ended the lane's rest.
+    fn turn_takes(&self) -> Duration {
+        let gap = self.last_poll.gap.filter(|_| self.last_poll.end == self.now);
+        let wakes = || {
+            let place = *self.woken.front()?;
+            let run = &self.runs[place];
+            self.script.tasks[place].steps.get(run.step)?.turn.filter(|_| run.asked == self.now)
+        };
+        gap.or_else(wakes).unwrap_or(self.script.turn)
     }
 
     /// One governed poll, picked as the lane picks it.
@@ -65,7 +75,11 @@ impl World<'_> {
         self.start_first = start.is_none();
         self.carry();
         if let Some(id) = start {
-            self.started.push(self.declared_at(id));
+            let place = self.declared_at(id);
+            if self.runs[place].step == 0 {
+                self.started.push(place);
+            }
+            self.runs[place].asked = self.last_declared;
         }
         let Some(place) = start.map(|id| self.declared_at(id)).or(woken) else { return };
         self.poll(place);
@@ -76,7 +90,8 @@ impl World<'_> {
         let script = self.script;
         let part = &script.tasks[place];
         if let Some(lag) = part.steps.get(self.runs[place].step).and_then(|step| step.lag) {
-            self.now = self.now.saturating_add(lag.saturating_sub(script.turn));
+            let since = self.last_poll.end.max(self.runs[place].asked);
+            self.now = self.now.max(since.saturating_add(lag));
         }
         self.core.poll_begins(id, None, self.stamp());
         let began = self.now;
@@ -95,22 +110,30 @@ impl World<'_> {
         }
         // Nothing else happens on this thread meanwhile.
         self.now = began.saturating_add(busy);
-        self.last_poll = (self.now, part.steps.get(self.runs[place].step).and_then(|step| step.stall));
+        let step = part.steps.get(self.runs[place].step);
+        self.last_poll = LastPoll {
+            end: self.now,
+            gap: step.and_then(|step| step.gap),
+            stall: step.and_then(|step| step.stall),
+        };
         self.runs[place].step += 1;
         let next = part.steps.get(self.runs[place].step);
         // A task that was asked to end is polled once more and dropped.
         let outcome = next.is_none().then(|| part.outcome.clone());
         let now = self.stamp();
-        let paced = self.core.next_start();
-        let fate = self.core.poll_ended(id, busy, outcome, now, &mut self.actions);
-        if self.core.next_start() != paced {
-            self.paced_by = Some(place);
+        let due = self.core.next_start();
+        let fate = match step.and_then(|step| step.rests).filter(|_| next.is_some()) {
+            Some(rest) => self.core.attempt_failed(id, busy, rest, now, &mut self.actions),
+            None => self.core.poll_ended(id, busy, outcome, now, &mut self.actions),
+        };
+        if self.core.next_start() != due {
+            self.paced = step.and_then(|step| step.pulse);
         }
         self.core.advance(now, &mut self.actions);
-        if fate != Fate::Keep {
-            self.ended(place);
-        } else if let Some(step) = next {
-            self.wait(place, id, step);
+        match (fate, next) {
+            (Fate::Keep, Some(step)) => self.wait(place, id, step),
+            (Fate::Keep | Fate::Rest, _) => {}
+            (Fate::Resolve(_) | Fate::Release, _) => self.ended(place),
         }
         self.carry();
     }

@@ -13,7 +13,6 @@ use crate::table::{After, Id, Record, Spec};
 
 use super::late::Round;
 use super::script::{Part, Script, What};
-use super::steps::SHORTLY;
 use super::timer::Timer;
 
 /// The probe's own; see `quiet/probe.rs`.
@@ -49,14 +48,14 @@ pub(super) struct World<'a> {
     pub(super) looks: bool,
     /// When it looks by itself.
     pub(super) timer: Option<Timer>,
-    /// After whose first poll the next start is due; none for the delay.
-    pub(super) paced_by: Option<usize>,
+    /// How long after the next start is due the lane looks, where that is known.
+    pub(super) paced: Option<Duration>,
     /// When the probe looks next.
     probe: Option<Duration>,
     /// When the quiet window will be over, as it stood.
     quiet_at: Option<Duration>,
-    /// When the last governed poll was over, and whether the probe takes it for a stall.
-    pub(super) last_poll: (Duration, Option<bool>),
+    pub(super) last_poll: LastPoll,
+    pub(super) last_declared: Duration,
     /// Since when the lane has not come to rest, and the longest such stretch.
     pub(super) busy_since: Option<Duration>,
     pub(super) longest_stretch: Duration,
@@ -72,6 +71,16 @@ enum Order {
     Other,
 }
 
+/// The governed poll that was the last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LastPoll {
+    pub(super) end: Duration,
+    /// How long the turn after it takes, where the lane goes on at once.
+    pub(super) gap: Option<Duration>,
+    /// Whether the first look after it takes it for a stall.
+    pub(super) stall: Option<bool>,
+}
+
 /// How far a part has come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Running {
@@ -82,6 +91,8 @@ pub(super) struct Running {
     demanded: bool,
     /// Stands among the woken.
     pub(super) woken: bool,
+    /// When the next poll was asked for.
+    pub(super) asked: Duration,
     /// Who waits for its end, and for how long after that.
     pub(super) waiters: Vec<(usize, Duration)>,
 }
@@ -109,10 +120,11 @@ impl<'a> World<'a> {
             held_back: None,
             looks: false,
             timer: None,
-            paced_by: None,
+            paced: script.late.delay(),
             probe: None,
             quiet_at: None,
-            last_poll: (Duration::ZERO, None),
+            last_poll: LastPoll::default(),
+            last_declared: Duration::ZERO,
             busy_since: None,
             longest_stretch: Duration::ZERO,
             started: Vec::new(),
@@ -246,9 +258,7 @@ impl<'a> World<'a> {
         self.probe = Some(self.now.saturating_add(PERIOD)).filter(|_| self.core.wants_probe());
         if self.probe.is_some() {
             let now = self.stamp();
-            let known = Some(self.last_poll).filter(|(end, _)| self.now.saturating_sub(*end) < SHORTLY);
-            let late = self.now.saturating_sub(planned) >= LATE;
-            if known.and_then(|(_, stall)| stall).unwrap_or(late) {
+            if self.last_poll.stall.take().unwrap_or(self.now.saturating_sub(planned) >= LATE) {
                 self.core.saw_stall(Stamp::from_duration(planned), now, None);
             }
             let until = self.core.gate().window_until(now).map(Stamp::as_duration);
@@ -272,6 +282,7 @@ impl<'a> World<'a> {
             let part = &script.tasks[place];
             let spec = self.spec(part);
             let now = self.stamp();
+            self.last_declared = self.now;
             let id = self.core.declare(spec, now, &mut self.actions);
             self.runs[place].id = Some(id);
             self.declared.push(place);
@@ -310,6 +321,7 @@ impl<'a> World<'a> {
 
     fn wake(&mut self, place: usize) {
         if !self.runs[place].ended && !std::mem::replace(&mut self.runs[place].woken, true) {
+            self.runs[place].asked = self.now;
             self.woken.push_back(place);
             self.looks = true;
         }
