@@ -42,6 +42,8 @@ pub(super) struct Late {
     gaps: HashMap<(u64, usize), Duration>,
     /// From the wake for a task's n-th segment to the next poll, whoever's: so long the turn took, where the lane rested.
     turns: HashMap<(u64, usize), Duration>,
+    /// From a task's declaration to the next poll: the declaration may have ended the rest.
+    declared: HashMap<u64, Duration>,
     /// The wakes that came in one round of the loop: which round, and their order in the recording.
     rounds: HashMap<(u64, usize), Round>,
     /// Whether the probe took a poll of about its limit for a stall.
@@ -122,6 +124,10 @@ impl Late {
         self.turns.get(&(number, nth)).copied()
     }
 
+    pub(super) fn declared(&self, number: u64) -> Option<Duration> {
+        self.declared.get(&number).copied()
+    }
+
     pub(super) fn least(&self) -> Option<Duration> {
         self.least
     }
@@ -180,6 +186,7 @@ impl Late {
     fn find_gaps(&mut self, tasks: &[&TaskReport], polls: &Polls) {
         let until_next = |at| polls.next_after(at).map(|start| start - at).filter(|gap| *gap <= STOPPED);
         for task in tasks {
+            self.declared.extend(until_next(task.declared).map(|turn| (task.number, turn)));
             let mut since = None;
             for (nth, segment) in task.segments.iter().enumerate() {
                 let key = (task.number, nth);

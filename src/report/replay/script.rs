@@ -40,6 +40,8 @@ pub(super) struct Part {
     pub(super) after: Vec<(usize, bool)>,
     pub(super) outcome: Outcome,
     pub(super) steps: Vec<Step>,
+    /// How long the turn took that its declaration asked for, where that is known.
+    pub(super) turn: Option<Duration>,
 }
 
 /// Something that happens at a moment of its own.
@@ -99,7 +101,7 @@ impl Script {
             .enumerate()
             .map(|(place, task)| {
                 let steps = polls.steps(&tasks, place, &late, &mut demands);
-                part(task, steps, &places)
+                Part { turn: late.declared(task.number), ..part(task, steps, &places) }
             })
             .collect();
         for (place, task) in tasks.iter().enumerate() {
@@ -162,6 +164,7 @@ fn part(task: &TaskReport, steps: Vec<Step>, places: &HashMap<u64, usize>) -> Pa
         after,
         outcome: task.outcome.clone().unwrap_or(Outcome::Completed),
         steps,
+        turn: None,
     }
 }
 

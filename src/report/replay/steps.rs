@@ -138,7 +138,7 @@ impl Polls {
 
     /// Under a paused clock everything happens on the millisecond.
     pub(super) fn are_on_the_millisecond(&self) -> bool {
-        let whole = |at: &Duration| at.subsec_nanos() % 1_000_000 == 0;
+        let whole = |at: &Duration| at.subsec_nanos().is_multiple_of(1_000_000);
         self.polls.iter().all(|(start, end, _)| whole(start) && whole(end))
     }
 
@@ -174,6 +174,10 @@ impl Polls {
         for task in tasks {
             let begun = task.begun().filter(|_| task.demanded && !task.held_too_long);
             demands.push(begun.map(|begun| {
+                if let Some(at) = task.demanded_at {
+                    return self.intended(at);
+                }
+                // Older reports do not say when.
                 let queued = task.queued.unwrap_or(task.declared);
                 if task.after.is_empty() || !shortly_before(queued, begun) {
                     return self.held_up(begun, turn);

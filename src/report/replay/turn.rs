@@ -37,7 +37,7 @@ impl World<'_> {
         }
     }
 
-    /// Until the next poll: right after one, or after the wake that ended the lane's rest.
+    /// Until the next poll: right after one, or after the wake or the declaration that ended the lane's rest.
     fn turn_takes(&self) -> Duration {
         let gap = self.last_poll.gap.filter(|_| self.last_poll.end == self.now);
         let wakes = || {
@@ -45,7 +45,8 @@ impl World<'_> {
             let run = &self.runs[place];
             self.script.tasks[place].steps.get(run.step)?.turn.filter(|_| run.asked == self.now)
         };
-        gap.or_else(wakes).unwrap_or(self.script.turn)
+        let declared = || self.last_declared.turn.filter(|_| self.last_declared.at == self.now);
+        gap.or_else(wakes).or_else(declared).unwrap_or(self.script.turn)
     }
 
     /// One governed poll, picked as the lane picks it.
@@ -79,7 +80,7 @@ impl World<'_> {
             if self.runs[place].step == 0 {
                 self.started.push(place);
             }
-            self.runs[place].asked = self.last_declared;
+            self.runs[place].asked = self.last_declared.at;
         }
         let Some(place) = start.map(|id| self.declared_at(id)).or(woken) else { return };
         self.poll(place);

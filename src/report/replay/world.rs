@@ -55,7 +55,7 @@ pub(super) struct World<'a> {
     /// When the quiet window will be over, as it stood.
     quiet_at: Option<Duration>,
     pub(super) last_poll: LastPoll,
-    pub(super) last_declared: Duration,
+    pub(super) last_declared: Declared,
     /// Since when the lane has not come to rest, and the longest such stretch.
     pub(super) busy_since: Option<Duration>,
     pub(super) longest_stretch: Duration,
@@ -79,6 +79,14 @@ pub(super) struct LastPoll {
     pub(super) gap: Option<Duration>,
     /// Whether the first look after it takes it for a stall.
     pub(super) stall: Option<bool>,
+}
+
+/// The declaration that was the last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Declared {
+    pub(super) at: Duration,
+    /// How long the turn takes that it asks for.
+    pub(super) turn: Option<Duration>,
 }
 
 /// How far a part has come.
@@ -124,7 +132,7 @@ impl<'a> World<'a> {
             probe: None,
             quiet_at: None,
             last_poll: LastPoll::default(),
-            last_declared: Duration::ZERO,
+            last_declared: Declared::default(),
             busy_since: None,
             longest_stretch: Duration::ZERO,
             started: Vec::new(),
@@ -282,7 +290,7 @@ impl<'a> World<'a> {
             let part = &script.tasks[place];
             let spec = self.spec(part);
             let now = self.stamp();
-            self.last_declared = self.now;
+            self.last_declared = Declared { at: self.now, turn: part.turn };
             let id = self.core.declare(spec, now, &mut self.actions);
             self.runs[place].id = Some(id);
             self.declared.push(place);
