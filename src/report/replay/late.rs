@@ -20,7 +20,7 @@ const STOPPED: Duration = Duration::from_millis(250);
 const NEAR: Duration = Duration::from_millis(5);
 
 /// One round of the loop wakes all that are due within this time.
-const ONE_ROUND: Duration = Duration::from_micros(50);
+pub(super) const ONE_ROUND: Duration = Duration::from_micros(50);
 
 /// Whether the probe takes a shorter poll for a stall is no question: looks lie 6 to 7 ms apart.
 const MAYBE_A_STALL: Duration = Duration::from_millis(42);
@@ -46,8 +46,8 @@ pub(super) struct Late {
     declared: HashMap<u64, Duration>,
     /// The wakes that came in one round of the loop: which round, and their order in the recording.
     rounds: HashMap<(u64, usize), Round>,
-    /// Whether the probe took a poll of about its limit for a stall.
-    stalls: HashMap<(u64, usize), bool>,
+    /// Whether the probe took a poll of about its limit for a stall; none where that is not known of any.
+    stalls: Option<HashMap<(u64, usize), bool>>,
 }
 
 /// A wake that came together with others.
@@ -85,7 +85,7 @@ impl Late {
         }
         if same {
             late.look = look(report, tasks, polls);
-            late.find_stalls(report, tasks, polls);
+            late.stalls = Some(stalls(report, tasks, polls));
             late.find_gaps(tasks, polls);
         }
         late
@@ -101,7 +101,12 @@ impl Late {
     }
 
     pub(super) fn stall(&self, number: u64, nth: usize) -> Option<bool> {
-        self.stalls.get(&(number, nth)).copied()
+        self.stalls.as_ref()?.get(&(number, nth)).copied()
+    }
+
+    /// Then every stall is one of those, or is played as the application's.
+    pub(super) fn knows_stalls(&self) -> bool {
+        self.stalls.is_some()
     }
 
     pub(super) fn delay(&self) -> Option<Duration> {
@@ -199,23 +204,26 @@ impl Late {
             }
         }
     }
+}
 
-    fn find_stalls(&mut self, report: &Report, tasks: &[&TaskReport], polls: &Polls) {
-        for task in tasks {
-            for (nth, segment) in task.segments.iter().enumerate() {
-                if segment.busy < MAYBE_A_STALL {
-                    continue;
-                }
-                let end = end_of(segment);
-                let next = polls.next_after(end).unwrap_or(Duration::MAX);
-                let told = report.long_tasks.iter().any(|long| {
-                    let seen = long.start.saturating_add(long.length);
-                    long.start < end && seen >= end && seen <= next
-                });
-                self.stalls.insert((task.number, nth), told);
+/// Whether each poll of about the probe's limit was told as a stall.
+fn stalls(report: &Report, tasks: &[&TaskReport], polls: &Polls) -> HashMap<(u64, usize), bool> {
+    let mut stalls = HashMap::new();
+    for task in tasks {
+        for (nth, segment) in task.segments.iter().enumerate() {
+            if segment.busy < MAYBE_A_STALL {
+                continue;
             }
+            let end = end_of(segment);
+            let next = polls.next_after(end).unwrap_or(Duration::MAX);
+            let told = report.long_tasks.iter().any(|long| {
+                let seen = long.start.saturating_add(long.length);
+                long.start < end && seen >= end && seen <= next
+            });
+            stalls.insert((task.number, nth), told);
         }
     }
+    stalls
 }
 
 /// From when on the next ordinary start was allowed.

@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::scheduler::{Actions, Core};
 use crate::table::{After, Id, Record, Spec};
 
-use super::late::Round;
+use super::late::{ONE_ROUND, Round};
 use super::script::{Part, Script, What};
 use super::timer::Timer;
 
@@ -266,7 +266,8 @@ impl<'a> World<'a> {
         self.probe = Some(self.now.saturating_add(PERIOD)).filter(|_| self.core.wants_probe());
         if self.probe.is_some() {
             let now = self.stamp();
-            if self.last_poll.stall.take().unwrap_or(self.now.saturating_sub(planned) >= LATE) {
+            let late = || !self.script.late.knows_stalls() && self.now.saturating_sub(planned) >= LATE;
+            if self.last_poll.stall.take().unwrap_or_else(late) {
                 self.core.saw_stall(Stamp::from_duration(planned), now, None);
             }
             let until = self.core.gate().window_until(now).map(Stamp::as_duration);
@@ -368,12 +369,15 @@ impl<'a> World<'a> {
         let happens = self.agenda.peek().map(|Reverse((at, ..))| *at);
         let probe = self.probe.map(|planned| self.probe_timers(planned)).into_iter().flatten();
         let timers = probe.chain([self.timer]).flatten();
-        let timer = timers.map(|timer| timer.wakes_at(self.now)).min();
-        let Some(mut at) = [happens, timer].into_iter().flatten().min() else { return false };
+        let timer = timers.map(|timer| (timer.wakes_at(self.now), timer.late.is_some())).min();
+        let Some(mut at) = [happens, timer.map(|(at, _)| at)].into_iter().flatten().min() else {
+            return false;
+        };
         // Timers of one step fire together, and a recorded wake came a little after its own.
         if let Some(Reverse((wake, .., What::Wake(_)))) = self.agenda.peek()
-            && timer == Some(at)
-            && *wake < at.saturating_add(TOGETHER)
+            && let Some((due, is_known)) = timer
+            && due == at
+            && *wake < at.saturating_add(if is_known { ONE_ROUND } else { TOGETHER })
         {
             at = at.max(*wake);
         }
