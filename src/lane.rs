@@ -99,7 +99,7 @@ async fn run(mut guard: Guard, place: Place) {
         actions: Actions::default(),
         effects: Effects::default(),
     };
-    let mut ticker = Ticker::new(lane.shared.multi_thread() && place == Place::Worker);
+    let mut ticker = Ticker::new();
     let mut timer = None;
     while lane.work(&mut timer).await {
         ticker.tick().await;

@@ -106,6 +106,9 @@ pub struct TaskReport {
     /// The number of the governed task that declared it, where
     /// [`record_segments`](crate::Builder::record_segments) asked for it.
     pub declared_in: Option<u64>,
+    /// When it was first demanded, where [`record_segments`](crate::Builder::record_segments) asked for it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub demanded_at: Option<Duration>,
     /// Its own deadline, counted from its declaration; see [`Task::no_later_than`](crate::Task::no_later_than).
     pub no_later_than: Option<Duration>,
     /// When nothing but its queue held it any more: its predecessors had completed.
@@ -196,6 +199,9 @@ pub struct Segment {
     pub waited: Duration,
     /// How many polls.
     pub polls: u32,
+    /// How long the task then rests without a slot, where this ended an attempt that is tried again.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub rests: Option<Duration>,
 }
 
 /// What the monkey did.

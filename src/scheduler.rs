@@ -278,6 +278,11 @@ impl Core {
         }
     }
 
+    /// No ordinary start before this moment.
+    pub(crate) fn next_start(&self) -> Option<Stamp> {
+        self.next_start
+    }
+
     /// The lane polls this task from now on.
     pub(crate) fn poll_begins(&mut self, id: Id, worker: Option<usize>, now: Stamp) {
         self.polling = Some(Polling { id, since: now, worker, woken: None });

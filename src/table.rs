@@ -105,6 +105,8 @@ pub(crate) struct Ties {
     pub(crate) segments: Vec<Segment>,
     /// The number of the task that declared it, where segments are recorded.
     pub(crate) declared_in: Option<u64>,
+    /// When it was first demanded, where segments are recorded.
+    pub(crate) demanded_at: Option<Stamp>,
     /// As declared.
     pub(crate) no_later_than: Option<Duration>,
     /// Names of the tasks whose handles it waited for while it ran.

@@ -12,12 +12,13 @@ use futures::task::AtomicWaker;
 ///
 /// `tokio::task::yield_now` hands its waker to the scheduler, which wakes it after it has looked at the driver.
 /// But it is ready at the next poll *whoever* asked for that, and the lane is woken by every task it holds. So
-/// the lane yields with a waker of its own and goes on only when that one fires.
+/// the lane yields with a waker of its own and goes on only when that one fires. Then it wakes itself once more: a timer
+/// of a governed task, or its own, may have woken it first in that look at the driver, ahead of the application's tasks
+/// that the same look woke. They would wait for another governed poll.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     signal: Arc<Signal>,
     waker: Waker,
-    hand_over: bool,
 }
 
 #[derive(Debug, Default)]
@@ -40,13 +41,10 @@ impl Wake for Signal {
 }
 
 impl Ticker {
-    /// `hand_over` on a multi_thread runtime: there a task that a timer or I/O wakes runs on the worker that
-    /// holds the driver, and a long poll would keep everyone from it. Waking itself once hands it to a parked
-    /// worker.
-    pub(crate) fn new(hand_over: bool) -> Ticker {
+    pub(crate) fn new() -> Ticker {
         let signal = Arc::new(Signal::default());
         let waker = Waker::from(Arc::clone(&signal));
-        Ticker { signal, waker, hand_over }
+        Ticker { signal, waker }
     }
 
     /// Resolves a whole tick later.
@@ -68,11 +66,12 @@ impl Ticker {
                 if !self.signal.fired.load(Ordering::Acquire) {
                     return Poll::Pending;
                 }
-                if self.hand_over {
-                    stage = Stage::HandedOver;
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
+                // Behind everyone who was woken. On a multi_thread runtime this also hands the driver to a parked worker:
+                // a task that a timer or I/O wakes runs on the worker that holds it, and a long poll there would keep
+                // everyone from it.
+                stage = Stage::Behind;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
             Poll::Ready(())
         })
@@ -84,5 +83,5 @@ impl Ticker {
 enum Stage {
     Ask,
     Asked,
-    HandedOver,
+    Behind,
 }

@@ -131,6 +131,7 @@ fn task(record: &Record) -> TaskReport {
         held_too_long: record.held_too_long,
         declared: record.declared.as_duration(),
         declared_in: ties.and_then(|ties| ties.declared_in),
+        demanded_at: ties.and_then(|ties| ties.demanded_at).map(Stamp::as_duration),
         no_later_than: ties.and_then(|ties| ties.no_later_than),
         queued: record.queued.map(Stamp::as_duration),
         started: record.started.map(Stamp::as_duration),
@@ -150,8 +151,8 @@ fn task(record: &Record) -> TaskReport {
 }
 
 fn segment(segment: &crate::table::Segment) -> Segment {
-    let crate::table::Segment { start, busy, waited, polls } = *segment;
-    Segment { start: start.as_duration(), busy, waited, polls }
+    let crate::table::Segment { start, busy, waited, polls, rests } = *segment;
+    Segment { start: start.as_duration(), busy, waited, polls, rests }
 }
 
 fn long_task(stall: &stalls::Stall) -> LongTask {

@@ -2,6 +2,7 @@
 //!
 //! The real core decides; only what it is told comes from the recording.
 
+mod late;
 mod script;
 mod steps;
 mod timer;
@@ -77,10 +78,12 @@ impl Report {
     /// The governor's own rules decide who starts when, on one thread. From the recording come each task's declaration,
     /// predecessors and outcome, what its polls took, what it waited for by itself between them, and what the
     /// application did: demands, cancellations, ready, a gate opened by hand, its own long tasks while they were
-    /// watched. A wait for another task's handle ends with that task.
+    /// watched. A wait for another task's handle ends with that task. A task that is tried again rests as long as it did,
+    /// and takes its turn again; where it has so many polls that they were merged, its attempts are played as one.
     ///
     /// Under the recorded profile, on a current_thread runtime, this comes to the recorded run within a few
-    /// milliseconds. Under any other it is an **estimate** and says so. It does not know:
+    /// milliseconds: how late its threads woke up is taken from the recording too, as it decides who comes first. Under
+    /// any other it is an **estimate** and says so. It does not know:
     ///
     /// - what contention and caches do to the length of polls and waits, nor what other workers could take over:
     ///   everything on a multi_thread runtime is an estimate at best;

@@ -42,7 +42,11 @@ impl Core {
         let at = now.after(after);
         let record = self.table.live(id);
         record.status = Status::Resting;
-        record.ties_mut().again = Some(at);
+        let ties = record.ties_mut();
+        ties.again = Some(at);
+        if self.records_segments {
+            ties.rests(after);
+        }
         self.timers.insert((at, id, Timer::Again));
         actions.lane = true;
         Fate::Rest

@@ -19,6 +19,9 @@ impl Core {
                 continue;
             }
             record.demanded = true;
+            if self.records_segments {
+                record.ties_mut().demanded_at.get_or_insert(now);
+            }
             match record.status {
                 Status::Waiting =>
                 // The last is taken first.

@@ -15,6 +15,8 @@ pub(crate) struct Segment {
     /// From the end of the poll before to the wake that asked for this one.
     pub(crate) waited: Duration,
     pub(crate) polls: u32,
+    /// How long the task rests after it, where it ended an attempt that is tried again.
+    pub(crate) rests: Option<Duration>,
 }
 
 impl Segment {
@@ -36,7 +38,7 @@ impl Ties {
             .last()
             .and_then(Segment::end)
             .map_or(Duration::ZERO, |end| woken.unwrap_or(start).min(start).since(end));
-        let segment = Segment { start, busy, waited, polls: 1 };
+        let segment = Segment { start, busy, waited, polls: 1, rests: None };
         if self.segments.len() == SEGMENTS {
             self.segments = self
                 .segments
@@ -46,9 +48,17 @@ impl Ties {
                     busy: pair.iter().map(|segment| segment.busy).sum(),
                     waited: pair.iter().map(|segment| segment.waited).sum(),
                     polls: pair.iter().map(|segment| segment.polls).sum(),
+                    rests: None,
                 })
                 .collect();
         }
         self.segments.push(segment);
+    }
+
+    /// The poll that was kept last ended an attempt, and the next one comes after a rest.
+    pub(crate) fn rests(&mut self, rest: Duration) {
+        if let Some(last) = self.segments.last_mut() {
+            last.rests = Some(rest);
+        }
     }
 }

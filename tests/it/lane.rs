@@ -135,6 +135,39 @@ async fn a_ticker_of_the_foreground_runs_between_any_two_polls_that_burn_cpu() {
     assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "ticks at each poll: {seen:?}");
 }
 
+/// I1: the poll outlasts a timer of its own and a later one of the application. Both fire in one look at the driver, the
+/// governed one first, and that wakes the lane before the application.
+#[test]
+fn whoever_a_timer_woke_during_a_governed_poll_runs_before_the_next_one() {
+    for runtime in one_worker() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        runtime.block_on(async {
+            let governor = fast(2);
+            let log = Arc::clone(&order);
+            let application = tokio::spawn(async move {
+                sleep(ms(2)).await;
+                log.lock().unwrap().push("application");
+            });
+            tokio::task::yield_now().await;
+            let log = Arc::clone(&order);
+            governor.govern(Task::new("first", move || async move {
+                let mut nap = std::pin::pin!(sleep(ms(1)));
+                poll_fn(|cx| Poll::Ready(nap.as_mut().poll(cx).is_pending())).await;
+                block(ms(10));
+                log.lock().unwrap().push("first");
+                nap.await;
+                log.lock().unwrap().push("first again");
+            }));
+            let log = Arc::clone(&order);
+            governor.govern(Task::new("second", move || async move { log.lock().unwrap().push("second") }));
+            soon(governor.report().finished()).await;
+            soon(application).await.unwrap();
+        });
+        let order = order.lock().unwrap();
+        assert!(order[..2].contains(&"application"), "{order:?}");
+    }
+}
+
 /// I1: many slots, many workers, one lane.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn at_most_one_governed_poll_is_in_progress_whatever_the_concurrency() {

@@ -38,6 +38,8 @@ mod observe;
 mod holds;
 mod replay;
 mod what_if;
+#[cfg(feature = "serde")]
+mod recordings;
 mod stuck;
 mod take_over;
 mod lending;

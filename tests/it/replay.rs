@@ -150,10 +150,6 @@ pub(crate) fn compare(report: &Report) -> (Option<String>, f64) {
     (wrong, is.as_secs_f64() * 1e3 - was.as_secs_f64() * 1e3)
 }
 
-/// Of this program some recordings end 548 ms after the build and others 606, and a replay of the former ends 36 ms late
-/// (7 %), in the same order: the replay is not exact there, and why is not known yet. Its order is held, its end is not.
-const END_NOT_HELD: u64 = 3;
-
 /// Seeds of programs that are run in real time.
 const SEEDS: [u64; 12] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233];
 
@@ -176,7 +172,6 @@ fn replayed_as_recorded(seed: u64) {
     for attempt in 1..=3 {
         let report = runtime.block_on(run(&planning));
         let (wrong, off) = compare(&report);
-        let wrong = wrong.filter(|_| seed != END_NOT_HELD || recorded(&report).start_order != order(&report));
         let end = report.last_finish.unwrap().as_secs_f64() * 1e3;
         eprintln!("seed {seed}, attempt {attempt}: end {end:.1} ms, replayed {off:+.2} ms; {wrong:?}");
         match wrong {
@@ -219,7 +214,7 @@ async fn paused(seed: u64) -> Report {
 }
 
 #[tokio::test(start_paused = true)]
-async fn under_a_paused_clock_most_programs_are_replayed_to_the_nanosecond() {
+async fn under_a_paused_clock_nearly_all_programs_are_replayed_to_the_nanosecond() {
     let mut other = Vec::new();
     for seed in 0..200 {
         let report = paused(seed).await;
@@ -230,9 +225,8 @@ async fn under_a_paused_clock_most_programs_are_replayed_to_the_nanosecond() {
             other.push((seed, compare(&report).0));
         }
     }
-    assert!(other.len() <= 30, "{other:?}");
-    let wrong = other.iter().filter(|(_, wrong)| wrong.is_some()).count();
-    assert!(wrong <= 10, "{other:#?}");
+    assert!(other.len() <= 5, "{other:?}");
+    assert!(other.iter().all(|(_, wrong)| wrong.is_none()), "{other:#?}");
 }
 
 #[tokio::test(start_paused = true)]

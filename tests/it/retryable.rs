@@ -9,6 +9,7 @@ use afterboot::{CancelReason, Governor, Outcome, Task};
 use tokio::time::sleep;
 
 use crate::common::{fast, ms, secs};
+use crate::replay::{find, order, recorded, recorder, replayed_times, slow, times};
 
 /// Every wait one second, no jitter.
 fn each_second(retries: u32) -> RetryPolicy {
@@ -174,5 +175,30 @@ async fn an_attempt_timeout_for_a_task_that_is_not_retried_is_invalid() {
     let zero = Task::retryable("zero", until(1).1, each_second(1)).attempt_timeout(Duration::ZERO);
     for error in [plain.await.unwrap_err(), governor.govern(zero).await.map(drop).unwrap_err()] {
         assert!(error.is_invalid() && error.to_string().contains("attempt_timeout"), "{error}");
+    }
+}
+
+/// I32: what if. Between two attempts the replayed task holds no slot either, and takes its turn again.
+#[tokio::test(start_paused = true)]
+async fn a_replayed_task_rests_between_its_attempts_and_takes_its_turn_again() {
+    for concurrency in [1, 3] {
+        let governor = recorder(slow(concurrency));
+        let (_, run) = until(4);
+        governor.govern(Task::retryable("flaky", run, each_second(5)));
+        for n in 0..40_u64 {
+            governor.govern(Task::new(format!("{n}"), move || sleep(ms(20 + 13 * n % 50))));
+        }
+        let report = governor.report().finished().await;
+        let flaky = report.task("flaky").unwrap();
+        let rests: Vec<_> = flaky.segments.iter().map(|segment| segment.rests).collect();
+        assert_eq!(rests, [Some(secs(1)), Some(secs(1)), Some(secs(1)), None]);
+        let replay = recorded(&report);
+        assert!(!replay.is_estimate);
+        assert_eq!(replay.start_order, order(&report));
+        assert_eq!(replayed_times(&replay), times(&report));
+        // With a slot for everyone it only waits for its own rests.
+        let alone = report.replay(&slow(50)).unwrap();
+        let ran = find(&alone, "flaky").finished.unwrap() - find(&alone, "flaky").started.unwrap();
+        assert!((secs(3)..ms(3_100)).contains(&ran), "{ran:?}");
     }
 }

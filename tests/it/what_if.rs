@@ -36,6 +36,23 @@ async fn a_task_that_waits_for_a_handle_lends_its_slot_and_waits_for_that_task()
     assert_eq!((first.finished, last.finished), (Some(ms(1_300)), Some(ms(1_300))));
 }
 
+/// I9
+#[tokio::test(start_paused = true)]
+async fn a_demand_comes_when_it_did() {
+    let governor = recorder(slow(1).delay(ms(50)));
+    governor.govern(Task::new("first", || sleep(ms(30))));
+    let last = governor.govern(Task::new("last", || sleep(ms(30))).idle());
+    let after = governor.govern(Task::new("after", || sleep(ms(5))).idle().after(&last));
+    sleep(ms(37)).await;
+    drop(after.demand());
+    let report = within(governor.report().finished()).await;
+    let demanded: Vec<_> = report.tasks.iter().map(|task| task.demanded_at).collect();
+    assert_eq!(demanded, [None, Some(ms(37)), Some(ms(37))]);
+    assert_eq!(replayed_times(&recorded(&report)), times(&report));
+    let sooner = report.replay(&slow(1).delay(ms(40))).unwrap();
+    assert_eq!(find(&sooner, "last").started, Some(ms(37)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_task_declares_moves_with_it() {
     let governor = recorder(slow(2));

@@ -11,6 +11,7 @@ use crate::queue::Queue;
 use crate::report::{Report, TaskReport};
 use crate::table::Id;
 
+use super::late::Late;
 use super::steps::{Polls, Step};
 
 /// All that is played, the profile apart.
@@ -21,6 +22,7 @@ pub(super) struct Script {
     pub(super) happenings: Vec<(Duration, What)>,
     /// What the lane itself spends on a turn.
     pub(super) turn: Duration,
+    pub(super) late: Late,
     /// The victim, and its delay.
     pub(super) monkey: Option<(usize, Monkey)>,
 }
@@ -38,6 +40,8 @@ pub(super) struct Part {
     pub(super) after: Vec<(usize, bool)>,
     pub(super) outcome: Outcome,
     pub(super) steps: Vec<Step>,
+    /// How long the turn took that its declaration asked for, where that is known.
+    pub(super) turn: Option<Duration>,
 }
 
 /// Something that happens at a moment of its own.
@@ -87,15 +91,17 @@ impl Script {
         let places: HashMap<u64, usize> =
             tasks.iter().enumerate().map(|(place, task)| (task.number, place)).collect();
         let polls = Polls::of(&tasks);
-        let mut demands = polls.demands(&tasks, &places);
+        let late = Late::of(report, &tasks, &polls, profile);
+        let turn = polls.turn(report, late.least());
+        let mut demands = polls.demands(&tasks, &places, turn);
         let mut happenings = Vec::new();
         let mut last = Duration::ZERO;
         let mut parts: Vec<Part> = tasks
             .iter()
             .enumerate()
             .map(|(place, task)| {
-                let steps = polls.steps(&tasks, place, &mut demands);
-                part(task, steps, &places)
+                let steps = polls.steps(&tasks, place, &late, &mut demands);
+                Part { turn: late.declared(task.number), ..part(task, steps, &places) }
             })
             .collect();
         for (place, task) in tasks.iter().enumerate() {
@@ -124,7 +130,7 @@ impl Script {
         application(report, &mut happenings);
         let rules = gate(report, &mut happenings);
         let monkey = victim(report, &tasks, profile);
-        Script { tasks: parts, rules, happenings, turn: polls.turn(report), monkey }
+        Script { tasks: parts, rules, happenings, turn, late, monkey }
     }
 }
 
@@ -158,6 +164,7 @@ fn part(task: &TaskReport, steps: Vec<Step>, places: &HashMap<u64, usize>) -> Pa
         after,
         outcome: task.outcome.clone().unwrap_or(Outcome::Completed),
         steps,
+        turn: None,
     }
 }
 

@@ -2,19 +2,35 @@
 
 use std::time::Duration;
 
-/// Whether a timer for `at` is seen when the loop comes round at `now`: tokio's timers have steps of a millisecond
-/// and round up.
-pub(super) fn fires(at: Duration, now: Duration) -> bool {
-    step_after(at) <= now.as_millis()
+/// A timer of the lane's or of the probe's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timer {
+    pub(super) at: Duration,
+    /// How long after that the thread woke up in the recording. Else tokio's timers are modelled: they have steps of a
+    /// millisecond and round up.
+    pub(super) late: Option<Duration>,
 }
 
-fn step_after(at: Duration) -> u128 {
-    at.saturating_add(Duration::from_nanos(999_999)).as_millis()
-}
+impl Timer {
+    /// Whether it is seen when the loop comes round at `now`.
+    pub(super) fn fires(self, now: Duration) -> bool {
+        match self.late {
+            Some(late) => self.at.saturating_add(late) <= now,
+            None => self.step() <= now.as_millis(),
+        }
+    }
 
-/// When a loop that comes to rest at `now` is woken by a timer for `at`: it sleeps for whole milliseconds, counted
-/// from the last one that has passed.
-pub(super) fn wakes_at(at: Duration, now: Duration) -> Duration {
-    let steps = step_after(at).saturating_sub(now.as_millis());
-    now.saturating_add(Duration::from_millis(u64::try_from(steps).unwrap_or(u64::MAX)))
+    /// When it wakes a loop that comes to rest at `now`: that sleeps for whole milliseconds, counted from the last one
+    /// that has passed.
+    pub(super) fn wakes_at(self, now: Duration) -> Duration {
+        if let Some(late) = self.late {
+            return self.at.saturating_add(late);
+        }
+        let steps = self.step().saturating_sub(now.as_millis());
+        now.saturating_add(Duration::from_millis(u64::try_from(steps).unwrap_or(u64::MAX)))
+    }
+
+    fn step(self) -> u128 {
+        self.at.saturating_add(Duration::from_nanos(999_999)).as_millis()
+    }
 }

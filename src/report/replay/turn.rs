@@ -6,8 +6,9 @@ use crate::scheduler::{Fate, Work};
 use crate::table::Id;
 
 use super::script::What;
-use super::steps::Wait;
-use super::world::World;
+use super::steps::{Step, Wait};
+use super::timer::Timer;
+use super::world::{LastPoll, World};
 
 impl World<'_> {
     /// The lane looks, and takes its turn where there is something to do.
@@ -21,10 +22,13 @@ impl World<'_> {
         match work {
             Work::Over => self.start_first = true,
             Work::Event => {}
-            Work::At(at) => self.timer = Some(at.as_duration()),
+            Work::At(at) => {
+                let late = self.paced.filter(|_| self.core.next_start() == Some(at));
+                self.timer = Some(Timer { at: at.as_duration(), late });
+            }
             Work::Now => {
                 let began = *self.busy_since.get_or_insert(self.now);
-                self.now = self.now.saturating_add(self.script.turn);
+                self.now = self.now.saturating_add(self.turn_takes());
                 self.come_round();
                 self.turn();
                 self.longest_stretch = self.longest_stretch.max(self.now - began);
@@ -33,12 +37,28 @@ impl World<'_> {
         }
     }
 
+    /// Until the next poll: right after one, or after the wake or the declaration that ended the lane's rest.
+    fn turn_takes(&self) -> Duration {
+        let gap = self.last_poll.gap.filter(|_| self.last_poll.end == self.now);
+        let wakes = || {
+            let place = *self.woken.front()?;
+            let run = &self.runs[place];
+            self.script.tasks[place].steps.get(run.step)?.turn.filter(|_| run.asked == self.now)
+        };
+        let declared = || self.last_declared.turn.filter(|_| self.last_declared.at == self.now);
+        gap.or_else(wakes).or_else(declared).unwrap_or(self.script.turn)
+    }
+
     /// One governed poll, picked as the lane picks it.
     fn turn(&mut self) {
         let now = self.stamp();
         let mut start = self.core.start_demanded(now, &mut self.actions);
         if start.is_none() && self.start_first {
-            start = self.core.start_ordinary(!self.woken.is_empty(), now, &mut self.actions);
+            let woken = *self.held_back.get_or_insert(self.woken.len());
+            start = self.core.start_ordinary(woken > 0 && !self.woken.is_empty(), now, &mut self.actions);
+        }
+        if start.is_some() {
+            self.held_back = None;
         }
         let mut woken = None;
         if start.is_none() {
@@ -50,10 +70,17 @@ impl World<'_> {
         if start.is_none() && woken.is_none() && !self.start_first {
             start = self.core.start_ordinary(false, now, &mut self.actions);
         }
+        if start.is_none() && woken.is_some() {
+            self.held_back = self.held_back.map(|left| left.saturating_sub(1));
+        }
         self.start_first = start.is_none();
         self.carry();
         if let Some(id) = start {
-            self.started.push(self.declared_at(id));
+            let place = self.declared_at(id);
+            if self.runs[place].step == 0 {
+                self.started.push(place);
+            }
+            self.runs[place].asked = self.last_declared.at;
         }
         let Some(place) = start.map(|id| self.declared_at(id)).or(woken) else { return };
         self.poll(place);
@@ -63,6 +90,10 @@ impl World<'_> {
         let Some(id) = self.runs[place].id else { return };
         let script = self.script;
         let part = &script.tasks[place];
+        if let Some(lag) = part.steps.get(self.runs[place].step).and_then(|step| step.lag) {
+            let since = self.last_poll.end.max(self.runs[place].asked);
+            self.now = self.now.max(since.saturating_add(lag));
+        }
         self.core.poll_begins(id, None, self.stamp());
         let began = self.now;
         let mut busy = Duration::ZERO;
@@ -80,24 +111,43 @@ impl World<'_> {
         }
         // Nothing else happens on this thread meanwhile.
         self.now = began.saturating_add(busy);
+        let step = part.steps.get(self.runs[place].step);
+        self.last_poll = LastPoll {
+            end: self.now,
+            gap: step.and_then(|step| step.gap),
+            stall: step.and_then(|step| step.stall),
+        };
         self.runs[place].step += 1;
         let next = part.steps.get(self.runs[place].step);
         // A task that was asked to end is polled once more and dropped.
         let outcome = next.is_none().then(|| part.outcome.clone());
         let now = self.stamp();
-        let fate = self.core.poll_ended(id, busy, outcome, now, &mut self.actions);
+        let due = self.core.next_start();
+        let fate = match step.and_then(|step| step.rests).filter(|_| next.is_some()) {
+            Some(rest) => self.core.attempt_failed(id, busy, rest, now, &mut self.actions),
+            None => self.core.poll_ended(id, busy, outcome, now, &mut self.actions),
+        };
+        if self.core.next_start() != due {
+            self.paced = step.and_then(|step| step.pulse);
+        }
         self.core.advance(now, &mut self.actions);
-        if fate != Fate::Keep {
-            self.ended(place);
-        } else if let Some(step) = next {
-            self.wait(place, id, step.wait);
+        match (fate, next) {
+            (Fate::Keep, Some(step)) => self.wait(place, id, step),
+            (Fate::Keep | Fate::Rest, _) => {}
+            (Fate::Resolve(_) | Fate::Release, _) => self.ended(place),
         }
         self.carry();
     }
 
-    fn wait(&mut self, place: usize, id: Id, wait: Wait) {
-        match wait {
-            Wait::Own(waited) => self.schedule(self.now.saturating_add(waited), What::Wake(place)),
+    fn wait(&mut self, place: usize, id: Id, step: &Step) {
+        match step.wait {
+            Wait::Own(waited) => {
+                let at = self.now.saturating_add(waited);
+                match step.round {
+                    Some(round) => self.schedule_together(at, round, What::Wake(place)),
+                    None => self.schedule(at, What::Wake(place)),
+                }
+            }
             Wait::For { task, demands, then } => {
                 let Some(target) = self.runs[task].id.filter(|_| !self.runs[task].ended) else {
                     return self.schedule(self.now.saturating_add(then), What::Wake(place));

@@ -1,7 +1,7 @@
 //! The core, driven in virtual time as the lane drives it: one thread, one governed poll a tick.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -11,8 +11,9 @@ use crate::profile::Profile;
 use crate::scheduler::{Actions, Core};
 use crate::table::{After, Id, Record, Spec};
 
+use super::late::{ONE_ROUND, Round};
 use super::script::{Part, Script, What};
-use super::timer::{fires, wakes_at};
+use super::timer::Timer;
 
 /// The probe's own; see `quiet/probe.rs`.
 const PERIOD: Duration = Duration::from_millis(6);
@@ -29,8 +30,11 @@ pub(super) struct World<'a> {
     pub(super) core: Core,
     pub(super) actions: Actions,
     pub(super) now: Duration,
-    agenda: BinaryHeap<Reverse<(Duration, u64, What)>>,
+    /// At one moment in this order: what the application does, wakes of one round as they were recorded, the others.
+    agenda: BinaryHeap<Reverse<(Duration, Order, u64, What)>>,
     scheduled: u64,
+    /// When the wakes of each round come.
+    rounds: HashMap<usize, Duration>,
     pub(super) runs: Vec<Running>,
     /// Which part is the n-th that was declared.
     declared: Vec<usize>,
@@ -38,17 +42,51 @@ pub(super) struct World<'a> {
     postponed: Vec<usize>,
     pub(super) woken: VecDeque<usize>,
     pub(super) start_first: bool,
+    /// See `lane.rs`.
+    pub(super) held_back: Option<usize>,
     /// The lane has to look.
     pub(super) looks: bool,
     /// When it looks by itself.
-    pub(super) timer: Option<Duration>,
+    pub(super) timer: Option<Timer>,
+    /// How long after the next start is due the lane looks, where that is known.
+    pub(super) paced: Option<Duration>,
     /// When the probe looks next.
     probe: Option<Duration>,
+    /// When the quiet window will be over, as it stood.
+    quiet_at: Option<Duration>,
+    pub(super) last_poll: LastPoll,
+    pub(super) last_declared: Declared,
     /// Since when the lane has not come to rest, and the longest such stretch.
     pub(super) busy_since: Option<Duration>,
     pub(super) longest_stretch: Duration,
     /// In the order of their starts.
     pub(super) started: Vec<usize>,
+}
+
+/// What comes first at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Application,
+    Round(usize, usize),
+    Other,
+}
+
+/// The governed poll that was the last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LastPoll {
+    pub(super) end: Duration,
+    /// How long the turn after it takes, where the lane goes on at once.
+    pub(super) gap: Option<Duration>,
+    /// Whether the first look after it takes it for a stall.
+    pub(super) stall: Option<bool>,
+}
+
+/// The declaration that was the last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Declared {
+    pub(super) at: Duration,
+    /// How long the turn takes that it asks for.
+    pub(super) turn: Option<Duration>,
 }
 
 /// How far a part has come.
@@ -61,6 +99,8 @@ pub(super) struct Running {
     demanded: bool,
     /// Stands among the woken.
     pub(super) woken: bool,
+    /// When the next poll was asked for.
+    pub(super) asked: Duration,
     /// Who waits for its end, and for how long after that.
     pub(super) waiters: Vec<(usize, Duration)>,
 }
@@ -79,20 +119,26 @@ impl<'a> World<'a> {
             now: Duration::ZERO,
             agenda: BinaryHeap::new(),
             scheduled: 0,
+            rounds: HashMap::new(),
             runs: vec![Running::default(); script.tasks.len()],
             declared: Vec::new(),
             postponed: Vec::new(),
             woken: VecDeque::new(),
             start_first: true,
+            held_back: None,
             looks: false,
             timer: None,
+            paced: script.late.delay(),
             probe: None,
+            quiet_at: None,
+            last_poll: LastPoll::default(),
+            last_declared: Declared::default(),
             busy_since: None,
             longest_stretch: Duration::ZERO,
             started: Vec::new(),
         };
         for (at, what) in &script.happenings {
-            world.schedule(*at, *what);
+            world.push(*at, Order::Application, *what);
         }
         world
     }
@@ -131,15 +177,29 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn schedule(&mut self, at: Duration, what: What) {
+        self.push(at, Order::Other, what);
+    }
+
+    /// A wake that came together with others does so again, in their order, where they are not far apart.
+    pub(super) fn schedule_together(&mut self, at: Duration, Round { round, rank }: Round, what: What) {
+        let others = *self.rounds.entry(round).or_insert(at);
+        if others >= self.now && others.abs_diff(at) < TOGETHER {
+            self.push(others, Order::Round(round, rank), what);
+        } else {
+            self.schedule(at, what);
+        }
+    }
+
+    fn push(&mut self, at: Duration, order: Order, what: What) {
         self.scheduled += 1;
-        self.agenda.push(Reverse((at, self.scheduled, what)));
+        self.agenda.push(Reverse((at, order, self.scheduled, what)));
     }
 
     /// The loop comes round: what has happened meanwhile is seen, and timers fire.
     pub(super) fn come_round(&mut self) {
         // Until when the application goes on: nobody comes in between.
         let mut until = self.now;
-        while let Some(Reverse((at, _, what))) = self.agenda.peek().copied() {
+        while let Some(Reverse((at, .., what))) = self.agenda.peek().copied() {
             let goes_on = what.is_by_the_application() && at <= until;
             if at > self.now && !goes_on {
                 break;
@@ -155,10 +215,12 @@ impl<'a> World<'a> {
             }
             self.happen(what, at);
         }
-        if let Some(planned) = self.probe.filter(|at| fires(*at, self.now)) {
+        if let Some(planned) = self.probe
+            && self.probe_timers(planned).into_iter().flatten().any(|timer| timer.fires(self.now))
+        {
             self.probe_looks(planned);
         }
-        self.looks |= self.timer.is_some_and(|at| fires(at, self.now));
+        self.looks |= self.timer.is_some_and(|timer| timer.fires(self.now));
     }
 
     fn happen(&mut self, what: What, at: Duration) {
@@ -188,15 +250,34 @@ impl<'a> World<'a> {
         self.carry();
     }
 
+    /// The next look, and the one that opened the gate in the recording where it is not that one.
+    fn probe_timers(&self, planned: Duration) -> [Option<Timer>; 2] {
+        let opens = self.opens_at().map(|at| Timer { at, late: Some(Duration::ZERO) });
+        [Some(Timer { at: planned, late: None }), opens]
+    }
+
+    /// When the look that opens the gate comes, where that is known and still to come.
+    fn opens_at(&self) -> Option<Duration> {
+        let quiet = self.quiet_at.filter(|_| !self.core.gate().is_open())?;
+        Some(quiet.saturating_add(self.script.late.look(quiet)?))
+    }
+
     fn probe_looks(&mut self, planned: Duration) {
         self.probe = Some(self.now.saturating_add(PERIOD)).filter(|_| self.core.wants_probe());
         if self.probe.is_some() {
             let now = self.stamp();
-            if self.now.saturating_sub(planned) >= LATE {
+            let late = || !self.script.late.knows_stalls() && self.now.saturating_sub(planned) >= LATE;
+            if self.last_poll.stall.take().unwrap_or_else(late) {
                 self.core.saw_stall(Stamp::from_duration(planned), now, None);
             }
-            self.core.beat(now, &mut self.actions);
-            self.carry();
+            let until = self.core.gate().window_until(now).map(Stamp::as_duration);
+            // Once the window is over, it says now.
+            self.quiet_at =
+                until.filter(|until| *until > self.now || self.quiet_at.is_none()).or(self.quiet_at);
+            if self.opens_at().is_none_or(|at| at <= self.now) {
+                self.core.beat(now, &mut self.actions);
+                self.carry();
+            }
         }
     }
 
@@ -210,6 +291,7 @@ impl<'a> World<'a> {
             let part = &script.tasks[place];
             let spec = self.spec(part);
             let now = self.stamp();
+            self.last_declared = Declared { at: self.now, turn: part.turn };
             let id = self.core.declare(spec, now, &mut self.actions);
             self.runs[place].id = Some(id);
             self.declared.push(place);
@@ -248,6 +330,7 @@ impl<'a> World<'a> {
 
     fn wake(&mut self, place: usize) {
         if !self.runs[place].ended && !std::mem::replace(&mut self.runs[place].woken, true) {
+            self.runs[place].asked = self.now;
             self.woken.push_back(place);
             self.looks = true;
         }
@@ -284,12 +367,17 @@ impl<'a> World<'a> {
     fn rest(&mut self) -> bool {
         self.busy_since = None;
         let happens = self.agenda.peek().map(|Reverse((at, ..))| *at);
-        let timer = [self.timer, self.probe].into_iter().flatten().map(|at| wakes_at(at, self.now)).min();
-        let Some(mut at) = [happens, timer].into_iter().flatten().min() else { return false };
+        let probe = self.probe.map(|planned| self.probe_timers(planned)).into_iter().flatten();
+        let timers = probe.chain([self.timer]).flatten();
+        let timer = timers.map(|timer| (timer.wakes_at(self.now), timer.late.is_some())).min();
+        let Some(mut at) = [happens, timer.map(|(at, _)| at)].into_iter().flatten().min() else {
+            return false;
+        };
         // Timers of one step fire together, and a recorded wake came a little after its own.
-        if let Some(Reverse((wake, _, What::Wake(_)))) = self.agenda.peek()
-            && timer == Some(at)
-            && *wake < at.saturating_add(TOGETHER)
+        if let Some(Reverse((wake, .., What::Wake(_)))) = self.agenda.peek()
+            && let Some((due, is_known)) = timer
+            && due == at
+            && *wake < at.saturating_add(if is_known { ONE_ROUND } else { TOGETHER })
         {
             at = at.max(*wake);
         }
