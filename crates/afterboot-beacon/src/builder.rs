@@ -155,7 +155,8 @@ impl BeaconBuilder {
         self
     }
 
-    /// What a durable post survives. [`Durability::Process`] by default.
+    /// What a durable post survives. [`Durability::Process`] by default. With [`Durability::Buffered`] its receipt comes
+    /// at once, and it is a post like any other.
     #[cfg(feature = "spool")]
     pub fn durability(mut self, durability: Durability) -> BeaconBuilder {
         self.durability = durability;

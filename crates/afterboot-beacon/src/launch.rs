@@ -64,6 +64,11 @@ pub(crate) enum Home {
 const BLOCKING_THREADS: usize = 4;
 
 impl Launch {
+    /// Does a durable post ask for nothing beyond memory?
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.disk.is_buffered()
+    }
+
     pub(crate) fn start(
         &self,
         user: Option<String>,

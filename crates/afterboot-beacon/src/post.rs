@@ -14,7 +14,7 @@ use crate::early::Early;
 use crate::event::BeaconEvent;
 use crate::identity;
 use crate::ledger::{DropReason, Place};
-use crate::receipt::{Receipt, ReceiptSender};
+use crate::receipt::{NotDurable, Receipt, ReceiptSender};
 use crate::shared::Shared;
 use crate::wire::{Priority, encode_event};
 
@@ -239,6 +239,8 @@ fn hand_over(
     receipt: Option<ReceiptSender>,
     now: Now,
 ) {
+    // In memory is all that was asked for.
+    let (answered, receipt) = if shared.launch.is_buffered() { (receipt, None) } else { (None, receipt) };
     let (delay, priority) = options.delay_and_priority(shared);
     let keep = u64::try_from(options.keep.unwrap_or(shared.launch.expiry).as_millis()).unwrap_or(u64::MAX);
     let posting = Posting {
@@ -252,6 +254,13 @@ fn hand_over(
         expires_at: now.wall.saturating_add(keep),
     };
     let taken = shared.core().post(posting, now);
+    if let Some(receipt) = answered {
+        receipt.say(match taken {
+            Ok(_) => Ok(()),
+            Err(Refusal::Dropped(reason)) => Err(NotDurable::Dropped(reason)),
+            Err(Refusal::Oversize) => Err(NotDurable::Oversize),
+        });
+    }
     match taken {
         Ok(true) => shared.wake.notify_one(),
         Ok(false) => {}

@@ -39,6 +39,10 @@ impl DiskOptions {
     pub(crate) fn has_spool(&self) -> bool {
         self.spool.is_some()
     }
+
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.durability == Durability::Buffered
+    }
 }
 
 /// What the application asks of the dead letters.

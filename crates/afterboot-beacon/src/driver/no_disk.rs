@@ -18,6 +18,10 @@ impl DiskOptions {
     pub(crate) fn has_spool(&self) -> bool {
         false
     }
+
+    pub(crate) fn is_buffered(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]

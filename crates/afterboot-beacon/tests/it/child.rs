@@ -27,6 +27,9 @@ pub(crate) enum Role {
     Exit,
     /// Waits for a line, opens a beacon and sends what it finds; leaves in good order at the end of its input.
     Deliver,
+    /// Posts one event, then waits for a signal: by the hook that ends the process, or by the one that answers.
+    #[cfg(unix)]
+    Signal { exits: bool },
     /// Posts durable events as "a", then as "b", then as nobody, all from one thread.
     Users { events: u64 },
     /// Forks while other threads post.
@@ -78,6 +81,8 @@ fn does_nothing_without_an_order() {
             process::exit(0);
         }
         Role::Deliver => deliver(&order),
+        #[cfg(unix)]
+        Role::Signal { exits } => crate::signals::program(&order, *exits),
         Role::Users { events } => users(&order, *events),
         #[cfg(unix)]
         Role::Fork { forks } => crate::fork::program(&order, *forks),
@@ -198,6 +203,15 @@ impl Process {
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("a child that runs");
         self.rest()
+    }
+
+    /// Sends it a signal, and waits for its end: its code, and what it said.
+    #[cfg(unix)]
+    pub(crate) fn signal(mut self, signal: &str) -> (Option<i32>, Vec<String>) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
+        assert!(sent.success());
+        let said = self.rest();
+        (self.child.wait().expect("its end").code(), said)
     }
 
     /// Closes its input and waits for its end.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
-use afterboot_beacon::{Beacon, SpoolOptions};
+use afterboot_beacon::{Beacon, DropReason, Durability, NotDurable, SpoolOptions};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
@@ -111,4 +111,18 @@ async fn without_a_spool_there_are_no_letters_to_read_and_that_is_said() {
     let beacon = Beacon::builder("shop").transport(server).runtime(Handle::current()).build().unwrap();
     let error = beacon.dead_letters(None, 10).await.unwrap_err();
     assert!(error.is_storage() && error.to_string().contains("no spool"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_beacon_that_promises_nothing_answers_a_durable_post_at_once() {
+    let server = ScriptedTransport::accepting();
+    let builder = Beacon::builder("shop").transport(server).runtime(Handle::current());
+    let beacon = builder.durability(Durability::Buffered).build().unwrap();
+    assert_eq!(beacon.post("order", &1).durable().await, Ok(()));
+    beacon.shutdown(secs(1)).await;
+    assert_eq!(
+        beacon.post("order", &1).durable().await,
+        Err(NotDurable::Dropped(DropReason::Closed)),
+        "not even in memory"
+    );
 }

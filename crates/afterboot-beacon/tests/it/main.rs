@@ -40,5 +40,7 @@ mod kill;
 mod leaving;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod process;
+#[cfg(all(feature = "http", feature = "spool", unix))]
+mod signals;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod users;

@@ -63,10 +63,10 @@ fn the_lock_of_a_killed_process_holds_nobody_off_and_that_of_a_living_one_does()
     until("end of the replay", || balanced(&next).spooled + balanced(&next).queued == 0);
     // The living one may send its own by now; nobody else does.
     let sender = next.stream();
-    let sent = server.look(|ledger| senders(ledger));
+    let sent = server.look(senders);
     let taken: Vec<&Key> =
         sent.iter().filter(|(_, senders)| senders.contains(&sender)).map(|(key, _)| key).collect();
-    let named = server.look(|ledger| names_in(ledger));
+    let named = server.look(names_in);
     for (name, key) in &named {
         assert!(
             !(name.starts_with("alive") && taken.contains(&key)),
