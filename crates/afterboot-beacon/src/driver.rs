@@ -223,9 +223,9 @@ impl Drop for Driver {
         for (_, outgoing) in self.out.drain() {
             core.aborted(outgoing);
         }
-        let left = core.take_all_for_disk(now);
+        let left = core.take_to_leave(usize::MAX, now);
         drop(core);
         let lost = self.disk.save_now(&self.shared, left, now);
-        self.shared.core().abandon(lost);
+        self.shared.core().abandon(lost, now);
     }
 }

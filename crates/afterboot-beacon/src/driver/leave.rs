@@ -12,6 +12,9 @@ use crate::wire::Counters;
 const RESERVE_SHARE: u32 = 4;
 const RESERVE_AT_MOST: Duration = Duration::from_millis(500);
 
+/// So many batches are written at a time: what is written when time is up is saved, and compressing them takes milliseconds.
+const WRITE_AT_ONCE: usize = 10;
+
 /// A wish to leave.
 #[derive(Debug)]
 pub(crate) struct Leave {
@@ -104,13 +107,13 @@ impl Driver {
             if now.at < deadline && self.disk.is_busy() {
                 return;
             }
-            let saved = !self.spool_everything(now);
+            let saved = now.at >= deadline || !self.spool_some(now);
             if !saved && now.at < deadline {
                 return;
             }
             if ends {
                 let unsaved = self.disk.give_up_writing();
-                self.shared.core().abandon(unsaved);
+                self.shared.core().abandon(unsaved, now);
                 self.enter(Phase::Closing);
                 self.disk.close();
             } else {
@@ -138,12 +141,12 @@ impl Driver {
         shut && self.out.is_empty() && core.has_spool()
     }
 
-    /// Begins to write what is left in memory. False: nothing is, or there is no disk to write to.
-    fn spool_everything(&mut self, now: Now) -> bool {
+    /// Begins to write some of what is left in memory. False: nothing is, or there is no disk to write to.
+    fn spool_some(&mut self, now: Now) -> bool {
         if !self.disk.can_write() {
             return false;
         }
-        let batches: Vec<Batch> = self.shared.core().take_all_for_disk(now);
+        let batches: Vec<Batch> = self.shared.core().take_to_leave(WRITE_AT_ONCE, now);
         if batches.is_empty() {
             return false;
         }
