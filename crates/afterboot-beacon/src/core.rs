@@ -5,6 +5,7 @@
 
 mod batch;
 mod disk;
+mod gaps;
 mod leave;
 mod open;
 mod post;
@@ -21,7 +22,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::batch::{Batch, Moment, SLOT_BYTES};
+pub(crate) use self::batch::{BATCH_BYTES, Batch, Moment, SLOT_BYTES};
+use self::gaps::Gaps;
 use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
 #[cfg(any(feature = "spool", test))]
@@ -31,7 +33,7 @@ pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;
 use crate::ledger::{DropReason, Ledger, Place};
 use crate::receipt::ReceiptSender;
-use crate::wire::{BatchWriter, Gap, Head, Priority, StreamId};
+use crate::wire::{BatchWriter, Head, Priority, StreamId};
 
 /// Batches that cannot be sent go to the spool at this age.
 pub(crate) const SPOOL_AGE: Duration = Duration::from_secs(10);
@@ -88,10 +90,10 @@ pub(crate) struct Core {
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
     pub(crate) ledger: Ledger,
-    /// Bytes of all events in memory, those in flight included.
+    /// Bytes of all batches in memory, those in flight included.
     bytes: usize,
     /// Numbers that will never arrive and have not been declared.
-    gaps: Vec<Gap>,
+    gaps: Gaps,
     dead: Vec<DeadBatch>,
     /// Rows on disk of batches in memory. False: the row is gone, evicted for room.
     resident: HashMap<i64, bool>,
@@ -145,7 +147,7 @@ impl Core {
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
             bytes: 0,
-            gaps: Vec::new(),
+            gaps: Gaps::default(),
             dead: Vec::new(),
             resident: HashMap::new(),
             settled_rows: Vec::new(),
@@ -241,6 +243,7 @@ impl Core {
         let Some(open) = self.open[lane(priority)].take() else { return };
         let mut batch = open.batch;
         if batch.is_empty() {
+            self.bytes -= batch.bytes();
             return;
         }
         self.number(&mut batch);
@@ -255,7 +258,7 @@ impl Core {
         let limit = self.endpoint.limit().min(self.limits.batch_bytes);
         let room = limit.saturating_sub(batch.encoded_len(self.overhead));
         let declared = self.gaps.len().min(MAX_GAPS).min(room / GAP_ROOM);
-        batch.head.gaps.extend(self.gaps.drain(..declared));
+        batch.head.gaps.extend(self.gaps.take(declared));
         batch.number(self.next_seq);
         batch.shrink();
         self.next_seq += batch.events();
@@ -289,6 +292,11 @@ impl Core {
 
     /// The driver will look again at this moment; a post that wants to be away earlier wakes it.
     pub(crate) fn sleeps_until(&mut self, at: Moment) {
+        debug_assert!(
+            self.bytes == 0 || !self.is_drained() || !self.replay.is_empty(),
+            "nothing is in memory, and it costs {} bytes",
+            self.bytes
+        );
         self.wake_at = at;
     }
 
@@ -296,26 +304,13 @@ impl Core {
         BatchWriter::new(head).finish().len()
     }
 
-    fn declare(&mut self, gaps: impl IntoIterator<Item = Gap>) {
-        for gap in gaps {
-            match self.gaps.last_mut() {
-                Some(last)
-                    if last.stream == gap.stream && last.why == gap.why && last.last + 1 == gap.first =>
-                {
-                    last.last = gap.last;
-                }
-                _ => self.gaps.push(gap),
-            }
-        }
-    }
-
     /// A sealed batch is given up: its numbers are declared, and so is what it would have declared itself.
     fn give_up(&mut self, mut batch: Batch, from: Place, reason: DropReason) {
         self.forget_rows(&mut batch);
         self.bytes -= batch.bytes();
         self.ledger.shift(from, Place::Dropped(reason), batch.events());
-        self.declare(batch.gaps(reason.as_str()));
-        self.declare(mem::take(&mut batch.head.gaps));
+        self.gaps.declare(batch.gaps(reason.as_str()));
+        self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {
             receipt.refuse(reason);
         }

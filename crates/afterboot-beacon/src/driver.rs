@@ -261,13 +261,9 @@ impl Drop for Driver {
         for (_, outgoing) in self.out.drain() {
             core.aborted(outgoing);
         }
-        let left = core.take_all_for_disk(now);
+        let left = core.take_to_leave(usize::MAX, now);
         drop(core);
         let lost = self.disk.save_now(&self.shared, left, now);
-        let mut core = self.shared.core();
-        core.abandon(lost);
-        // What somebody waited for is on disk now, and in memory as well.
-        let left = core.take_all_for_disk(now);
-        core.abandon(left);
+        self.shared.core().abandon(lost, now);
     }
 }

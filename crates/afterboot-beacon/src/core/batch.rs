@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::receipt::ReceiptSender;
-use crate::wire::{self, BatchWriter, Gap, Head, Priority, StreamId};
+use crate::wire::{self, BatchWriter, Gap, Head, Priority};
 #[cfg(any(feature = "spool", test))]
 use crate::wire::{Event, encode_event};
 
@@ -62,6 +62,9 @@ const ABOUT_AS_LONG_MS: u64 = 60_000;
 /// What each event costs in memory beside its bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
 
+/// What a batch costs beside its events: its place in a queue, which doubles as it grows, and the strings of its head.
+pub(crate) const BATCH_BYTES: usize = 2 * size_of::<Batch>() + 64;
+
 impl Batch {
     pub(crate) fn new(head: Head, boot: Arc<str>, now: Moment) -> Batch {
         Batch {
@@ -102,9 +105,9 @@ impl Batch {
         self.len() == 0
     }
 
-    /// What its events cost in memory.
+    /// What it costs in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.live_bytes + self.len() * SLOT_BYTES
+        BATCH_BYTES + self.live_bytes + self.len() * SLOT_BYTES
     }
 
     /// The body's size before compression, or a little more.
@@ -280,7 +283,7 @@ impl Batch {
     pub(crate) fn gaps(&self, why: &str) -> Vec<Gap> {
         let mut gaps: Vec<Gap> = Vec::new();
         for slot in self.slots() {
-            add_gap(&mut gaps, self.head.stream, slot.seq, why);
+            super::gaps::add(&mut gaps, self.head.stream, slot.seq, why);
         }
         gaps
     }
@@ -303,13 +306,5 @@ impl Batch {
 
     pub(crate) fn priority(&self) -> Priority {
         self.head.priority
-    }
-}
-
-/// Adds one number, growing the last range where it continues it.
-pub(crate) fn add_gap(gaps: &mut Vec<Gap>, stream: StreamId, seq: u64, why: &str) {
-    match gaps.last_mut() {
-        Some(gap) if gap.stream == stream && gap.last + 1 == seq && gap.why == why => gap.last = seq,
-        _ => gaps.push(Gap { stream, first: seq, last: seq, why: why.to_owned() }),
     }
 }

@@ -26,29 +26,27 @@ impl Core {
         taken
     }
 
-    /// All that is in memory, for leaving. Nothing is in flight then.
-    pub(crate) fn take_all_for_disk(&mut self, now: Now) -> Vec<Batch> {
+    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
+    pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
-        let mut taken: Vec<Batch> = self.for_disk.drain(..).collect();
-        for queue in &mut self.queues {
-            taken.extend(queue.drain(..));
-        }
-        let replay = mem::take(&mut self.replay);
-        taken.extend(replay);
-        taken.retain(|batch| {
-            let on_disk = self.is_on_disk(batch);
-            if on_disk {
-                self.bytes -= batch.bytes();
-                self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
-                for row in &batch.rows {
-                    self.resident.remove(row.as_ref());
-                }
+        let mut taken = Vec::new();
+        while taken.len() < at_most
+            && let Some(batch) = self.next_to_leave()
+        {
+            if self.is_on_disk(&batch) {
+                self.unload(batch);
+            } else {
+                self.out.push(batch.ordinal);
+                taken.push(batch);
             }
-            !on_disk
-        });
-        self.out.extend(taken.iter().map(|batch| batch.ordinal));
+        }
         taken
+    }
+
+    fn next_to_leave(&mut self) -> Option<Batch> {
+        let mut queues = [&mut self.for_disk].into_iter().chain(&mut self.queues).chain([&mut self.replay]);
+        queues.find_map(VecDeque::pop_front)
     }
 
     /// Is every event of it in a row that is still there?
@@ -179,8 +177,9 @@ impl Core {
         erased
     }
 
-    /// What could not be saved when time was up.
-    pub(crate) fn abandon(&mut self, batches: Vec<Batch>) {
+    /// What could not be saved when time was up: these, and what is still here.
+    pub(crate) fn abandon(&mut self, mut batches: Vec<Batch>, now: Now) {
+        batches.extend(self.take_to_leave(usize::MAX, now));
         for batch in batches {
             self.came_back(&batch);
             self.give_up(batch, Place::Queued, DropReason::Shutdown);

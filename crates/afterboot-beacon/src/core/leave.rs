@@ -58,6 +58,7 @@ impl Core {
                 marker.newest_at = now.wall;
                 marker.expires_at = now.wall + crate::builder::EXPIRY.as_millis() as u64;
                 self.number(&mut marker);
+                self.bytes += marker.bytes();
                 self.enqueue(marker);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Core, LANES, Now, Open, SLOT_BYTES, lane};
+use super::{BATCH_BYTES, Core, LANES, Now, Open, SLOT_BYTES, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::{NotDurable, ReceiptSender};
 use crate::wire::{BatchWriter, Priority};
@@ -45,7 +45,9 @@ impl Core {
         let lane = lane(posting.priority);
         let mut wake = self.seal_if_full(&posting, now);
         if self.open[lane].is_none() {
-            self.open[lane] = Some(Open::new(self.new_batch(posting.priority, now)));
+            let batch = self.new_batch(posting.priority, now);
+            self.bytes += batch.bytes();
+            self.open[lane] = Some(Open::new(batch));
         }
         let Some(open) = &mut self.open[lane] else { return Ok(false) };
 
@@ -125,9 +127,11 @@ impl Core {
             _ => None,
         };
         let events = usize::from(replaced.is_none());
-        let bytes = (posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
+        // It may need a batch of its own.
+        let bytes = (BATCH_BYTES + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
         while self.ledger.in_memory() as usize + events > self.limits.events
-            || self.bytes + bytes > self.limits.bytes
+            // One has room in any case, however little memory is allowed.
+            || self.bytes + bytes > self.limits.bytes && self.ledger.in_memory() > 0
         {
             let made = self.unload_one(now) || (posting.priority == Priority::Vital && self.displace_one());
             if !made {
@@ -154,7 +158,7 @@ impl Core {
                 let stream = batch.head.stream;
                 self.bytes -= before - batch.bytes();
                 self.ledger.shift(Place::Queued, displaced, 1);
-                super::batch::add_gap(&mut self.gaps, stream, slot.seq, DropReason::Displaced.as_str());
+                self.gaps.add(stream, slot.seq, DropReason::Displaced.as_str());
                 return true;
             }
             if let Some(open) = &mut self.open[lane] {

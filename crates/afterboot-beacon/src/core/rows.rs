@@ -80,7 +80,7 @@ impl Core {
             }
             self.ledger.shift(Place::Spooled, Place::Dropped(evicted.reason), evicted.events);
             if evicted.events > 0 {
-                self.declare([Gap {
+                self.gaps.declare([Gap {
                     stream: evicted.stream,
                     first: evicted.first,
                     last: evicted.last,
@@ -123,7 +123,7 @@ impl Core {
 
     /// Gaps of streams that were never in this ledger.
     pub(crate) fn declare_elsewhere(&mut self, gaps: Vec<Gap>) {
-        self.declare(gaps);
+        self.gaps.declare(gaps);
     }
 
     /// Dead letters are normal rows again.

@@ -112,11 +112,12 @@ impl Core {
                 return self.bury(batch, "oversize", Some(413));
             }
             // What it declares may be what is too large, and can leave with others.
-            self.declare(gaps);
+            self.gaps.declare(gaps);
             batch.stale_body();
             return self.again(batch);
         }
         let rest = batch.split_off(batch.len().div_ceil(2));
+        self.bytes += super::BATCH_BYTES;
         self.again(rest);
         self.again(batch);
     }
@@ -125,8 +126,8 @@ impl Core {
     fn bury(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
-        self.declare(batch.gaps("dead"));
-        self.declare(std::mem::take(&mut batch.head.gaps));
+        self.gaps.declare(batch.gaps("dead"));
+        self.gaps.declare(std::mem::take(&mut batch.head.gaps));
         self.forget_rows(&mut batch);
         if !batch.is_empty() {
             self.dead.push(DeadBatch { batch, reason, status });
@@ -139,9 +140,9 @@ impl Core {
         batch.push(0, encoded);
         batch.newest_at = now.wall;
         self.number(&mut batch);
-        self.declare(std::mem::take(&mut batch.head.gaps));
+        self.gaps.declare(std::mem::take(&mut batch.head.gaps));
         let stream = batch.head.stream;
-        self.declare(batch.slots().first().map(|slot| crate::wire::Gap {
+        self.gaps.declare(batch.slots().first().map(|slot| crate::wire::Gap {
             stream,
             first: slot.seq,
             last: slot.seq,

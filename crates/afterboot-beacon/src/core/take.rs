@@ -1,6 +1,6 @@
 //! What leaves next.
 
-use super::{Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
+use super::{BATCH_BYTES, Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
 use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
 use crate::wire::Priority;
@@ -91,6 +91,7 @@ impl Core {
                 }
                 if let Some(next) = queue.pop_front() {
                     batch.absorb(next);
+                    self.bytes -= BATCH_BYTES;
                 }
             }
         }
@@ -98,6 +99,7 @@ impl Core {
             let fitting = batch.fitting(overhead, limit).max(1);
             if fitting < batch.len() {
                 let rest = batch.split_off(fitting);
+                self.bytes += BATCH_BYTES;
                 self.enqueue(rest);
             }
         }

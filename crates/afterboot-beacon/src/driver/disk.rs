@@ -23,6 +23,10 @@ use crate::spool::{Change, Durability, RowId, Spool, SpoolOptions};
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
 
+/// On the way out so many batches are written at a time: what is written when time is up is saved, and compressing them
+/// takes milliseconds.
+const WRITE_AT_ONCE: usize = 10;
+
 /// A spool that does not work is tried again after this time.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
@@ -245,7 +249,7 @@ impl Driver {
             return false;
         }
         let mut core = self.shared.core();
-        let batches = core.take_all_for_disk(now);
+        let batches = core.take_to_leave(WRITE_AT_ONCE, now);
         let call =
             if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches)) };
         drop(core);

@@ -126,12 +126,7 @@ impl Driver {
             }
             if ends {
                 let unsaved = self.disk.give_up_writing();
-                let mut core = self.shared.core();
-                core.abandon(unsaved);
-                // What is on disk as well is not lost, whether or not there was time for the rest.
-                let left = core.take_all_for_disk(now);
-                core.abandon(left);
-                drop(core);
+                self.shared.core().abandon(unsaved, now);
                 self.enter(Phase::Closing);
                 self.disk.close();
             } else {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "spool")]
+use afterboot_beacon::SpoolOptions;
 use afterboot_beacon::testing::{Reply, ScriptedTransport, Seen};
 use afterboot_beacon::{Beacon, BeaconBuilder};
 use tokio::runtime::Handle;
@@ -51,4 +53,25 @@ async fn a_flush_waits_for_both_parts_of_a_split_batch() {
     let late = beacon.flush(Duration::from_secs(10)).await;
     assert!(late.complete);
     assert_eq!(late.counters.acked, 100);
+}
+
+/// All of it was compressed first, on the driver's thread, and written in one transaction: where time was too short for
+/// all, nothing was saved, and the answer came before it was known.
+#[cfg(feature = "spool")]
+#[test]
+fn a_shutdown_that_is_too_short_for_everything_saves_a_part_and_counts_the_rest() {
+    const EVENTS: u64 = 100_000;
+    let dir = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::new(|_| Reply::Hang);
+    let builder =
+        Beacon::builder("shop").transport(server).spool(SpoolOptions::new(dir.path().join("spool")));
+    let beacon = builder.max_events(2 * EVENTS as usize).max_bytes(1 << 30).build().unwrap();
+    for n in 0..EVENTS {
+        beacon.post("click", &(n, n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+    // A fourth of it is for the disk.
+    let counters = beacon.shutdown_blocking(Duration::from_millis(1200));
+    let dropped = counters.dropped.get("shutdown").copied().unwrap_or_default();
+    assert!(counters.spooled > 0, "{counters:?}");
+    assert_eq!(counters.spooled + dropped, EVENTS, "{counters:?}");
 }

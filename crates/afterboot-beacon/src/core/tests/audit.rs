@@ -38,7 +38,7 @@ impl Core {
                 }
             }
         }
-        for gap in &self.gaps {
+        for gap in self.gaps.ranges() {
             for seq in gap.first..=gap.last {
                 *numbers.entry(seq).or_default() += 1;
             }
