@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::{Beacon, BeaconBuilder, NotDurable, SpoolOptions, SpoolState};
@@ -313,7 +312,7 @@ async fn a_full_disk_means_memory_only_until_there_is_room() {
     let counters = balanced(&beacon);
     assert_eq!((counters.acked, counters.dropped_in_all()), (9, 0), "{counters:?}");
     balance(beacon.shutdown(secs(5)).await);
-    assert_eq!(files(&mounted.0), [PathBuf::new(); 0]);
+    assert!(files(&mounted.0).is_empty(), "{:?}", files(&mounted.0));
 }
 
 /// One row that nobody can read is one row: those of events under way are still deleted when they are acked.
