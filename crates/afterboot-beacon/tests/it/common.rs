@@ -40,6 +40,12 @@ pub(crate) fn balance(counters: Counters) -> Counters {
     counters
 }
 
+/// Is everything that the beacon knows of at the server?
+pub(crate) fn drained(beacon: &Beacon) -> bool {
+    let counters = balanced(beacon);
+    counters.spooled + counters.queued + counters.in_flight == 0
+}
+
 /// A folder that processes spool under.
 #[derive(Debug)]
 pub(crate) struct Root(TempDir);

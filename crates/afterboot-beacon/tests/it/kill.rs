@@ -9,7 +9,9 @@ use tokio::time::Instant;
 
 use crate::child::{Order, Process, Role, acked};
 use crate::collector::{Mode, Server};
-use crate::common::{LONG, Root, assert_clean, balance, balanced, ms, names_in, secs, until, until_arrived};
+use crate::common::{
+    LONG, Root, assert_clean, balance, drained, event, ms, names_in, secs, until, until_arrived,
+};
 
 const ROUNDS: u64 = 32;
 const ROUNDS_WITH_RECEIPTS: usize = 20;
@@ -65,8 +67,9 @@ fn rounds(during: Mode) {
     }
     assert!(with_receipts >= ROUNDS_WITH_RECEIPTS, "{with_receipts} rounds had receipts");
     let last = root.beacon(&server).user("u1").build().expect("a beacon");
-    // It has looked through everything when nothing but its own directory is there.
-    until("empty spool", || root.processes().len() <= 1);
+    // From here on it has a directory, and it has looked through all others when that is the only one.
+    last.post("durable", &event("last", None)).durable().wait_blocking(LONG).expect("room on the disk");
+    until("an empty spool", || root.processes().len() == 1 && drained(&last));
     balance(last.shutdown_blocking(secs(5)));
     assert_eq!(root.processes().len(), 0);
 }
@@ -112,7 +115,7 @@ fn a_process_that_is_killed_while_it_adopts_loses_nothing() {
     server.set_mode(Mode::Ok);
     let last = root.beacon(&server).user("u1").build().expect("a beacon");
     until_arrived(&server, &durable);
-    until("empty spool", || balanced(&last).spooled + balanced(&last).queued == 0);
+    until("an empty spool", || drained(&last));
     balance(last.shutdown_blocking(secs(5)));
     assert_clean(&server);
     assert!(server.look(|ledger| names_in(ledger).len()) >= durable.len());

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::collector::{Mode, Server};
 use crate::common::{
-    Root, assert_clean, balance, balanced, block_on, event, ms, names_in, secs, until, until_arrived,
+    Root, assert_clean, balance, balanced, block_on, drained, event, ms, names_in, secs, until, until_arrived,
 };
 
 /// More than this no call may take beyond its deadline, on however busy a machine.
@@ -318,7 +318,7 @@ fn a_lost_runtime_leaves_what_it_had_to_the_spool_and_to_the_count() {
             server.set_mode(Mode::Ok);
             let next = root.beacon(&server).build().expect("a beacon");
             until_arrived(&server, &names);
-            until("an empty spool", || balanced(&next).spooled + balanced(&next).queued == 0);
+            until("an empty spool", || drained(&next));
             let arrived = server.look(|ledger| ledger.accepted.len()) as u64;
             // What the dead one said was on disk, was.
             assert_eq!(arrived, counters.spooled, "{counters:?}");
