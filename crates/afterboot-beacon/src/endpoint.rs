@@ -228,3 +228,6 @@ impl Endpoint {
         spread.mul_f64(self.rng.random_range(0.0..=1.0))
     }
 }
+
+#[cfg(test)]
+mod tests;
