@@ -203,7 +203,8 @@ impl Driver {
         if self.leaving.is_none() && self.disk.is_free() {
             until = until.min(core.next_disk_wake(now));
         }
-        until = until.min(self.disk.looks_again(now)).min(self.leaving_until());
+        let nothing_left = core.ledger.in_memory() == 0;
+        until = until.min(self.disk.looks_again(now)).min(self.leaving_until(nothing_left));
         core.sleeps_until(until);
         (until != Moment::MAX).then_some(until)
     }

@@ -14,6 +14,9 @@ use crate::wire::Counters;
 const RESERVE_SHARE: u32 = 4;
 const RESERVE_AT_MOST: Duration = Duration::from_millis(500);
 
+/// The mark that the stream is over is worth waiting for, where nothing else is left, for this long.
+const MARK_AT_MOST: Duration = Duration::from_millis(500);
+
 /// A wish to leave.
 #[derive(Debug)]
 pub(crate) struct Leave {
@@ -29,6 +32,7 @@ pub(crate) struct Leave {
 pub(super) struct Leaving {
     deadline: Moment,
     send_until: Moment,
+    mark_until: Moment,
     ends: bool,
     answers: Vec<Answerer<Counters>>,
     on_signal: Vec<(Signal, Option<Answerer<LeftAnswer>>)>,
@@ -40,6 +44,12 @@ pub(super) enum Phase {
     Sending,
     Spooling,
     Closing,
+}
+
+impl Leaving {
+    fn sends_until(&self, nothing_left: bool) -> Moment {
+        if nothing_left { self.send_until.min(self.mark_until) } else { self.send_until }
+    }
 }
 
 impl Driver {
@@ -55,6 +65,7 @@ impl Driver {
         let reserve = if core.has_spool() { reserve } else { Duration::ZERO };
         drop(core);
         let send_until = if sends { deadline.saturating_sub(reserve) } else { now.at };
+        let mark_until = now.at + MARK_AT_MOST;
         match &mut self.leaving {
             // A second wish: the earlier deadline holds, and leaving for good outdoes a checkpoint.
             Some(leaving) => {
@@ -66,8 +77,9 @@ impl Driver {
             None => {
                 let answers = answer.into_iter().collect();
                 let on_signal = Vec::new();
+                let phase = Phase::Sending;
                 self.leaving =
-                    Some(Leaving { deadline, send_until, ends, answers, on_signal, phase: Phase::Sending });
+                    Some(Leaving { deadline, send_until, mark_until, ends, answers, on_signal, phase });
             }
         }
     }
@@ -98,19 +110,19 @@ impl Driver {
         self.leaving.as_ref().map(|leaving| leaving.phase)
     }
 
-    pub(super) fn leaving_until(&self) -> Moment {
+    pub(super) fn leaving_until(&self, nothing_left: bool) -> Moment {
         match &self.leaving {
             None => Moment::MAX,
-            Some(leaving) if leaving.phase == Phase::Sending => leaving.send_until,
+            Some(leaving) if leaving.phase == Phase::Sending => leaving.sends_until(nothing_left),
             Some(leaving) => leaving.deadline,
         }
     }
 
     pub(super) fn work_on_leaving(&mut self, now: Now) {
         let Some(leaving) = &self.leaving else { return };
-        let (deadline, send_until, ends) = (leaving.deadline, leaving.send_until, leaving.ends);
+        let (deadline, ends) = (leaving.deadline, leaving.ends);
         if leaving.phase == Phase::Sending {
-            if !self.is_done_sending(send_until, now) {
+            if !self.is_done_sending(leaving, now) {
                 return;
             }
             self.abort_requests();
@@ -145,13 +157,15 @@ impl Driver {
     }
 
     /// Nothing is left, or time for sending is up, or nothing will be sent before it is.
-    fn is_done_sending(&self, send_until: Moment, now: Now) -> bool {
+    fn is_done_sending(&self, leaving: &Leaving, now: Now) -> bool {
         let core = self.shared.core();
+        let nothing_left = core.ledger.in_memory() == 0;
+        let send_until = leaving.sends_until(nothing_left);
         if now.at >= send_until || core.is_drained() {
             return true;
         }
         let shut = core.endpoint.opens_at().is_none_or(|at| at > send_until);
-        shut && self.out.is_empty() && core.has_spool()
+        shut && self.out.is_empty() && (nothing_left || core.has_spool())
     }
 
     fn left(&mut self) {

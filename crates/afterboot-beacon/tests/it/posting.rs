@@ -12,7 +12,7 @@ use afterboot_beacon::{
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -332,6 +332,23 @@ async fn after_the_shutdown_posts_are_counted_and_nothing_else() {
     assert_eq!(again.dropped["closed"], 2);
     // The stream says that it is over, and how long it was.
     assert_eq!(server.seen().last().unwrap().batch.head.end, Some(1));
+}
+
+/// B22: with nothing left to send, a server that does not answer costs no more than the mark is worth.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_with_nothing_left_does_not_wait_for_a_server_that_is_gone() {
+    for broken in [Reply::Hang, Reply::Broken, Reply::Status(503)] {
+        let server = ScriptedTransport::accepting();
+        let beacon = beacon(&server).build().unwrap();
+        beacon.post("a", &1);
+        settled(&beacon).await;
+        let reply = broken.clone();
+        server.set_script(move |_| reply.clone());
+        let begun = Instant::now();
+        let counters = beacon.shutdown(secs(60)).await;
+        assert_eq!(counters.acked, 1);
+        assert!(begun.elapsed() < secs(1), "{broken:?}: {:?}", begun.elapsed());
+    }
 }
 
 #[test]
