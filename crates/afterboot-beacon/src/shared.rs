@@ -74,6 +74,11 @@ impl Shared {
         if self.process == process::id() { self } else { self.child().here() }
     }
 
+    /// The process that this beacon is of, which [`here`](Shared::here) has compared with the one that runs.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
     #[cold]
     fn child(&self) -> &Arc<Shared> {
         self.child.get_or_init(|| {
