@@ -143,9 +143,9 @@ impl Early {
             State::Attached(shared) => shared.upgrade(),
         };
         match (beacon, post) {
-            (Some(shared), Some(post)) => post.replay(&shared),
+            (Some(shared), Some(post)) => post.replay(shared.here()),
             (Some(shared), None) => {
-                shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
+                shared.here().core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
             }
             (None, post) => refuse(post.and_then(|post| post.receipt), DropReason::Closed),
         }

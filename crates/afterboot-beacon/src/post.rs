@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use crate::core::{Now, Posting, Refusal};
 use crate::early::Early;
@@ -184,8 +185,14 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> Result<R, serde_json::Error>) ->
     }
 }
 
-fn encode<T: Serialize + ?Sized>(out: &mut Vec<u8>, route: &str, data: &T, wall: u64, mono: u64) -> bool {
-    let id = identity::event(wall);
+fn encode<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: Uuid,
+    route: &str,
+    data: &T,
+    wall: u64,
+    mono: u64,
+) -> bool {
     guarded(|| encode_event(out, id, route, wall, mono, data)).is_some()
 }
 
@@ -200,7 +207,8 @@ pub(crate) fn post<T: Serialize + ?Sized>(
     post_at(shared, route, data, options, receipt, now, shared.clock.mono(now));
 }
 
-/// `now` is when the application posted, which for an early post was a while ago.
+/// `shared` is of this process, see [`Shared::here`]. `now` is when the application posted, which for an early post was a
+/// while ago.
 pub(crate) fn post_at<T: Serialize + ?Sized>(
     shared: &Shared,
     route: &str,
@@ -210,11 +218,13 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     now: Now,
     mono: u64,
 ) {
+    // Before the application's `Serialize` runs, which could do anything.
+    let id = identity::event(now.wall, shared.process());
     with_scratch(|out| {
         let encoded = if shared.launch.allow.has(route) {
-            encode_allowed(shared, out, route, data, now.wall, mono)
+            encode_allowed(shared, out, id, route, data, now.wall, mono)
         } else {
-            encode(out, route, data, now.wall, mono)
+            encode(out, id, route, data, now.wall, mono)
         };
         if !encoded {
             shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
@@ -275,6 +285,7 @@ fn hand_over(
 fn encode_allowed<T: Serialize + ?Sized>(
     shared: &Shared,
     out: &mut Vec<u8>,
+    id: Uuid,
     route: &str,
     data: &T,
     wall: u64,
@@ -286,7 +297,7 @@ fn encode_allowed<T: Serialize + ?Sized>(
         crate::shared::lock(&shared.quality).keys_removed += removed;
     }
     let Ok(filtered) = serde_json::from_slice::<&RawValue>(&filtered) else { return false };
-    encode(out, route, filtered, wall, mono)
+    encode(out, id, route, filtered, wall, mono)
 }
 
 #[cold]

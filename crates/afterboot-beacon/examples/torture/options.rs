@@ -10,7 +10,8 @@ usage: cargo run --release -p afterboot-beacon --example torture -- --mode MODE 
   --mode MODE            ok, 503, 429, 413 (bodies over 8 KiB are refused), partial (some events are rejected, some asked
                          for again), hung, refuse (the port is closed), flap (all of it by turns), slow or captive
   --events N             100 to 10000000 events (default 100000)
-  --spool                with a spool in a temporary folder: what cannot be sent is saved instead of dropped
+  --spool                with a spool in a temporary folder: what cannot be sent is saved instead of dropped, and has to
+                         arrive when the next beacon opens the spool and the server is well; the figures are from before
   --json                 one JSON object and nothing else on stdout
   --shutdown-rounds N    instead of a mode: how much longer than its deadline a shutdown takes while the server hangs, 1 to
                          1000 times

@@ -32,6 +32,8 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(22);
 const PARTIAL_WITHIN: Duration = Duration::from_secs(12);
 /// What one that takes none is given to refuse a few requests.
 const REFUSE_FOR: Duration = Duration::from_millis(1500);
+/// What the next beacon is given to deliver what the one before it spooled.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
 /// Two requests of 100 events are under way at most: when they are called off, the server may have them.
@@ -76,13 +78,46 @@ pub(crate) fn run(scene: &Scene) -> Outcome {
     let begun = now();
     let counters = beacon.shutdown_blocking(SHUTDOWN);
     let shutdown = begun.elapsed();
-    let server = server.ledger();
-    let mut faults = faults(scene, &counters, &server, drained);
-    let missing = server.missing(APP, stream);
+    let ledger = server.ledger();
+    let mut faults = faults(scene, &counters, &ledger, drained);
+    let missing = ledger.missing(APP, stream);
     if drained && scene.room == Room::Enough && !missing.is_empty() {
         faults.push(format!("the server misses {} numbers that nobody declared", missing.len()));
     }
-    Outcome { counters, server, times, shutdown, faults }
+    if counters.spooled > 0 {
+        faults.extend(bequest(scene, &counters, &server, &dir));
+    }
+    Outcome { counters, server: ledger, times, shutdown, faults }
+}
+
+/// What the beacon left on disk is taken over by the next one and arrives, now that the server is well.
+fn bequest(scene: &Scene, left: &Counters, server: &Server, dir: &TempDir) -> Option<String> {
+    let before = server.look(|ledger| ledger.accepted.len()) as u64;
+    server.set_mode(Mode::Ok);
+    let heir = beacon(scene, server, dir);
+    let until = now() + ARRIVES_WITHIN;
+    while heir.counters().acked < left.spooled && now() < until {
+        sleep(Duration::from_millis(10));
+    }
+    let counters = heir.shutdown_blocking(SHUTDOWN);
+    let arrived = server.look(|ledger| ledger.accepted.len()) as u64 - before;
+    // A request that was called off may have arrived. A row that was being written when time was up is on disk, and is
+    // counted as dropped.
+    let late = left.dropped.get("shutdown").copied().unwrap_or_default();
+    let least = left.spooled.saturating_sub(CALLED_OFF);
+    let right = (least..=left.spooled + late).contains(&arrived)
+        && (left.spooled..=left.spooled + late).contains(&counters.adopted)
+        && counters.acked == counters.adopted
+        && counters.balances()
+        && server.look(|ledger| ledger.wrong.is_empty() && ledger.conflicts.is_empty());
+    let summary = || server.look(Ledger::summary);
+    (!right).then(|| {
+        format!(
+            "{} were spooled, and {arrived} of them arrived later: {counters:?}, {}",
+            left.spooled,
+            summary()
+        )
+    })
 }
 
 fn beacon(scene: &Scene, server: &Server, dir: &TempDir) -> Beacon {
