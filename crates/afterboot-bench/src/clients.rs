@@ -1,7 +1,15 @@
 //! What is measured.
 
 pub(crate) mod beacon;
-mod floor;
+pub(crate) mod floor;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(feature = "posthog")]
+mod posthog;
+#[cfg(feature = "sentry")]
+mod sentry;
+#[cfg(feature = "snowplow")]
+mod snowplow;
 
 use std::time::Duration;
 
@@ -33,6 +41,14 @@ pub(crate) struct Row {
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![floor::ROW];
     rows.extend(beacon::ROWS);
+    #[cfg(feature = "posthog")]
+    rows.extend(posthog::ROWS);
+    #[cfg(feature = "sentry")]
+    rows.extend(sentry::ROWS);
+    #[cfg(feature = "otlp")]
+    rows.extend(otlp::ROWS);
+    #[cfg(feature = "snowplow")]
+    rows.extend(snowplow::ROWS);
     rows
 }
 

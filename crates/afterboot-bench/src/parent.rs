@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::{Args, Mode, Outcome};
 use crate::child::{Enqueued, Finished, Heap, Phase};
-use crate::clients::{self, Row};
+use crate::clients::{self, Row, floor};
 use crate::sink::{Arrived, Sink};
 use crate::table;
 
@@ -25,6 +25,8 @@ pub(crate) struct Measured {
     pub(crate) client: &'static str,
     pub(crate) settings: &'static str,
     pub(crate) mode: &'static str,
+    /// False for the floor.
+    pub(crate) sends: bool,
     pub(crate) posted: u32,
     /// None: it was not called for every event within the bound.
     pub(crate) enqueued: Option<Enqueued>,
@@ -135,6 +137,7 @@ fn run(row: Row, args: &Args) -> Outcome<Measured> {
         client: row.name,
         settings: row.settings,
         mode: args.mode.as_str(),
+        sends: row.name != floor::NAME,
         posted: args.events,
         enqueued,
         finished,

@@ -67,9 +67,13 @@ pub(crate) fn child(args: &Args) -> Outcome {
     if !complete || counters.acked != u64::from(EVENTS) {
         return Err(format!("not every event arrived: {counters:?}").into());
     }
-    say(&Phase::Saved(Saved {
+    // Before the beacon's thread ends, and its count with it.
+    let saved = Saved {
         wakeups: measure::wakeups_of_other_threads() - wakeups,
         cpu_seconds: (measure::cpu() - cpu).as_secs_f64(),
         seconds: begin.elapsed().as_secs_f64(),
-    }))
+    };
+    // One more request: it declares the end of the stream.
+    beacon.shutdown_blocking(PATIENCE);
+    say(&Phase::Saved(saved))
 }

@@ -63,7 +63,11 @@ fn cells(row: &Measured) -> Vec<String> {
         heap.map_or_else(absent, |it| format!("{:.0} KiB", it.idle as f64 / 1024.0)),
         heap.map_or_else(absent, |it| format!("{:.0} B", it.per_event)),
         finished.map_or_else(absent, |it| format!("{:.0} MiB", it.peak_kib as f64 / 1024.0)),
-        format!("{} of {}", grouped(arrived.events), grouped(row.posted.into())),
+        if row.sends {
+            format!("{} of {}", grouped(arrived.events), grouped(row.posted.into()))
+        } else {
+            absent()
+        },
         requests,
         if arrived.events == 0 { absent() } else { format!("{:.1}", wire as f64 / arrived.events as f64) },
         finished.map_or(late, |it| time(it.seconds * 1e9)),

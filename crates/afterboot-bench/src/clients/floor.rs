@@ -11,9 +11,11 @@ use super::{Client, Row};
 use crate::event::{Checkout, ROUTE};
 use crate::sink::Dialect;
 
+pub(crate) const NAME: &str = "floor";
+
 pub(crate) const ROW: Row = Row {
-    name: "floor",
-    dialect: Dialect::Plain,
+    name: NAME,
+    dialect: Dialect::PLAIN,
     settings: "sends nothing",
     build: |_| Ok(Box::new(Floor::default())),
 };

@@ -9,14 +9,20 @@ use flate2::read::GzDecoder;
 use super::http::Request;
 use crate::event::PATH;
 
+const JSON: &str = "application/json";
 const MAX_INFLATED: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// An empty answer.
-    Plain,
     /// An ack for the events that the batch holds.
     Beacon,
+    /// 200 with this; the events are counted by the marker.
+    Marked { content_type: &'static str, body: &'static str },
+}
+
+impl Dialect {
+    /// An empty object: most clients look at the status only.
+    pub(crate) const PLAIN: Dialect = Dialect::Marked { content_type: JSON, body: "{}" };
 }
 
 #[derive(Debug)]
@@ -32,8 +38,8 @@ impl Judged {
     fn taken(inflated: usize, events: usize) -> Judged {
         Judged {
             status: 200,
-            content_type: "application/json",
-            body: b"{}".to_vec(),
+            content_type: JSON,
+            body: Vec::new(),
             events: events as u64,
             inflated: inflated as u64,
         }
@@ -57,8 +63,11 @@ impl Dialect {
     pub(crate) fn judge(self, request: &Request) -> Judged {
         match self {
             Dialect::Beacon => beacon(request).unwrap_or_else(Judged::unreadable),
-            Dialect::Plain => match inflate(request) {
-                Some(body) => Judged::taken(body.len(), count(&body)),
+            Dialect::Marked { content_type, body: answer } => match inflate(request) {
+                Some(body) => {
+                    let judged = Judged::taken(body.len(), count(&body));
+                    Judged { content_type, body: answer.as_bytes().to_vec(), ..judged }
+                }
                 None => Judged::unreadable(),
             },
         }
