@@ -77,6 +77,7 @@ impl Shared {
     /// The beacon of this process, if there is one yet.
     pub(crate) fn here_already(&self) -> Option<&Shared> {
         if self.process == process::id() { Some(self) } else { self.child.get()?.here_already() }
+    }
 
     /// The process that this beacon is of, which [`here`](Shared::here) has compared with the one that runs.
     pub(crate) fn process(&self) -> u32 {
