@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// Is every event of it in a row that is still there?
-    fn is_on_disk(&self, batch: &Batch) -> bool {
+    pub(super) fn is_on_disk(&self, batch: &Batch) -> bool {
         !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
     }
 
@@ -121,12 +121,14 @@ impl Core {
             self.unload(batch);
             return true;
         }
-        let basic = lane(Priority::Basic);
-        let whole = self.queues[basic].front().is_some_and(|batch| self.is_whole_on_disk(batch));
-        if whole && let Some(batch) = self.queues[basic].pop_front() {
-            self.unload(batch);
-            self.schedule_replay(now);
-            return true;
+        for priority in LANES.into_iter().rev() {
+            let queue = lane(priority);
+            let whole = self.queues[queue].iter().position(|batch| self.is_whole_on_disk(batch));
+            if let Some(batch) = whole.and_then(|at| self.queues[queue].remove(at)) {
+                self.unload(batch);
+                self.schedule_replay(now);
+                return true;
+            }
         }
         false
     }

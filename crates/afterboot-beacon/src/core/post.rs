@@ -141,16 +141,18 @@ impl Core {
         true
     }
 
-    /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays.
+    /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays, and so does what
+    /// lies on it: somebody may have a receipt for that.
     fn displace_one(&mut self) -> bool {
         let displaced = Place::Dropped(DropReason::Displaced);
         for priority in LANES.into_iter().rev() {
             let lane = lane(priority);
-            while let Some(batch) = self.queues[lane].front_mut() {
+            while let Some(at) = self.queues[lane].iter().position(|batch| !self.is_on_disk(batch)) {
+                let Some(batch) = self.queues[lane].get_mut(at) else { break };
                 let before = batch.bytes();
                 let Some(slot) = batch.pop_first() else {
                     // Emptied before: what it had to declare goes with a later one.
-                    if let Some(batch) = self.queues[lane].pop_front() {
+                    if let Some(batch) = self.queues[lane].remove(at) {
                         self.give_up(batch, Place::Queued, DropReason::Displaced);
                     }
                     continue;
