@@ -27,19 +27,25 @@ impl Core {
     }
 
     /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
+    ///
+    /// One that was settled in part and is on disk is safe, and is forgotten only where this is the end: its row would
+    /// come back with all of its events.
     pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
-        let mut taken = Vec::new();
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
         while taken.len() < at_most
             && let Some(batch) = self.next_to_leave()
         {
             if self.is_on_disk(&batch) {
-                self.unload(batch);
+                if self.closed || !batch.partial { self.unload(batch) } else { kept.push(batch) }
             } else {
                 self.out.push(batch.ordinal);
                 taken.push(batch);
             }
+        }
+        for batch in kept {
+            self.enqueue(batch);
         }
         taken
     }

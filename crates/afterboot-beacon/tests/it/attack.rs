@@ -1,10 +1,13 @@
-//! What was broken once.
+//! What was broken once, each by its smallest case, and a search for more.
+
+mod whole;
 
 use std::path::Path;
 use std::time::Duration;
 
-use afterboot_beacon::testing::ScriptedTransport;
-use afterboot_beacon::{Beacon, BeaconBuilder, SpoolOptions};
+use afterboot_beacon::testing::{Reply, ScriptedTransport};
+use afterboot_beacon::wire::{Ack, Verdict};
+use afterboot_beacon::{Beacon, BeaconBuilder, Response, SpoolOptions};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
@@ -20,6 +23,11 @@ fn spooling(server: &ScriptedTransport, folder: &Path) -> BeaconBuilder {
     beacon(server).spool(SpoolOptions::new(folder.join("spool"))).replay_spread(Duration::ZERO)
 }
 
+fn ack(verdicts: &[Verdict]) -> Reply {
+    let body = serde_json::to_vec(&Ack::from_verdicts(verdicts)).unwrap();
+    Reply::Answer(Response { status: 202, body, ..Response::default() })
+}
+
 /// B1: room is made by what is on disk as well going there, whatever its priority.
 #[tokio::test(start_paused = true)]
 async fn an_event_with_a_receipt_is_not_displaced() {
@@ -33,4 +41,29 @@ async fn an_event_with_a_receipt_is_not_displaced() {
     sleep(secs(60)).await;
     let counters = beacon.counters();
     assert_eq!((counters.acked, counters.dropped_in_all()), (6, 0), "{counters:?}");
+}
+
+/// B6: what the disk holds of a batch that was settled in part is the whole of it, so it waits in memory.
+#[tokio::test(start_paused = true)]
+async fn the_ledger_balances_after_a_checkpoint_of_a_batch_that_was_settled_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::new(|seen| {
+        let mut verdicts = vec![Verdict::Accepted; seen.batch.events.len()];
+        verdicts[0] = Verdict::Retry;
+        ack(&verdicts)
+    });
+    let beacon = spooling(&server, folder.path()).build().unwrap();
+    beacon.post("order", &1).vital();
+    beacon.post("order", &2).vital().durable().await.unwrap();
+    sleep(secs(1) + Duration::from_millis(100)).await;
+    assert_eq!(beacon.counters().acked, 1);
+    beacon.notify_offline();
+    let counters = beacon.checkpoint(secs(1)).await;
+    assert!(counters.balances(), "{counters:?}");
+    server.set_script(|_| Reply::Accept);
+    beacon.notify_online();
+    sleep(secs(120)).await;
+    let counters = beacon.counters();
+    assert!(counters.balances(), "{counters:?}");
+    assert_eq!((counters.acked, counters.spooled, counters.queued), (2, 0, 0), "{counters:?}");
 }
