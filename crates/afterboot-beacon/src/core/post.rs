@@ -147,20 +147,19 @@ impl Core {
         let displaced = Place::Dropped(DropReason::Displaced);
         for priority in LANES.into_iter().rev() {
             let lane = lane(priority);
-            while let Some(at) = self.queues[lane].iter().position(|batch| !self.is_on_disk(batch)) {
-                let Some(batch) = self.queues[lane].get_mut(at) else { break };
+            let at = self.queues[lane].iter().position(|batch| !batch.is_empty() && !self.is_on_disk(batch));
+            let batch = at.and_then(|at| Some((at, self.queues[lane].get_mut(at)?)));
+            if let Some((at, batch)) = batch {
                 let before = batch.bytes();
-                let Some(slot) = batch.pop_first() else {
-                    // Emptied before: what it had to declare goes with a later one.
-                    if let Some(batch) = self.queues[lane].remove(at) {
-                        self.give_up(batch, Place::Queued, DropReason::Displaced);
-                    }
-                    continue;
-                };
-                let stream = batch.head.stream;
+                let Some(slot) = batch.pop_first() else { return false };
+                let (stream, emptied) = (batch.head.stream, batch.is_empty());
                 self.bytes -= before - batch.bytes();
                 self.ledger.shift(Place::Queued, displaced, 1);
                 self.gaps.add(stream, slot.seq, DropReason::Displaced.as_str());
+                // It has no number left that a row could be known by. What it declares goes with a later one.
+                if emptied && let Some(batch) = self.queues[lane].remove(at) {
+                    self.give_up(batch, Place::Queued, DropReason::Displaced);
+                }
                 return true;
             }
             if let Some(open) = &mut self.open[lane] {

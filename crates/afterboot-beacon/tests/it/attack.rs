@@ -67,3 +67,24 @@ async fn the_ledger_balances_after_a_checkpoint_of_a_batch_that_was_settled_in_p
     assert!(counters.balances(), "{counters:?}");
     assert_eq!((counters.acked, counters.spooled, counters.queued), (2, 0, 0), "{counters:?}");
 }
+
+/// B6, B28: a batch that was emptied for room has no numbers that a row could be known by, so it never goes to the disk.
+#[tokio::test(start_paused = true)]
+async fn batches_that_were_emptied_take_no_other_batch_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::accepting();
+    let beacon =
+        spooling(&server, folder.path()).max_events(2).batch_events(1).batch_bytes(1024).build().unwrap();
+    beacon.post("order", &"x".repeat(2000));
+    beacon.notify_offline();
+    for number in 0..50 {
+        beacon.post("order", &number).vital();
+    }
+    sleep(secs(30)).await;
+    let letters = beacon.dead_letters(None, 10).await.unwrap();
+    assert_eq!(beacon.replay_dead_letters(&[letters[0].id()]).await.unwrap(), 1);
+    beacon.notify_online();
+    sleep(secs(60)).await;
+    let counters = beacon.counters();
+    assert_eq!((counters.acked, counters.spooled, counters.dead), (3, 0, 0), "{counters:?}");
+}

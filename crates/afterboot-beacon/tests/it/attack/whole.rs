@@ -333,7 +333,7 @@ impl World<'_> {
         let far = locked(&self.far);
         assert!(far.wrong.is_empty(), "{:#?}", far.wrong);
         let missing = self.posted.iter().filter(|(name, _)| !far.taken.contains(name)).count() as u64;
-        let lost = self.lost.saturating_add(lost(&counters));
+        let lost = self.lost.saturating_add(lost(&counters) + far.elsewhere.len() as u64);
         assert!(missing <= lost, "{missing} never came, {lost} are counted: {counters:?}");
         // A spool that is full may give up what it holds.
         let roomy = self.setting.spool.is_some_and(|bytes| bytes > 1 << 20);

@@ -26,6 +26,8 @@ pub(super) struct Far {
     keys: BTreeMap<(String, u64), (String, String)>,
     pub(super) taken: BTreeSet<String>,
     pub(super) judged: BTreeSet<String>,
+    /// Numbers of other streams that will not come: nobody's ledger here has them.
+    pub(super) elsewhere: BTreeSet<(String, u64)>,
     /// Names that were erased, and since when.
     pub(super) erased: BTreeMap<String, Instant>,
     pub(super) offline: Option<Instant>,
@@ -41,6 +43,7 @@ impl Far {
             keys: BTreeMap::new(),
             taken: BTreeSet::new(),
             judged: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
             erased: BTreeMap::new(),
             offline: None,
             wrong: Vec::new(),
@@ -68,6 +71,9 @@ impl Far {
         }
         if !seen.headers.counters.balances() {
             self.wrong.push(format!("{:?}", seen.headers.counters));
+        }
+        for gap in head.gaps.iter().filter(|gap| gap.stream != seen.headers.sender) {
+            self.elsewhere.extend((gap.first..=gap.last).map(|seq| (gap.stream.to_string(), seq)));
         }
         for event in &seen.batch.events {
             let data: Value = serde_json::from_str(event.data.get()).unwrap_or_default();
