@@ -186,3 +186,14 @@ fn what_was_displaced_does_not_make_the_heap_grow_for_ever() {
     assert!(most <= 256 * 1024, "{most} bytes");
     beacon.shutdown_blocking(Duration::ZERO);
 }
+
+/// B6: also where the batch that is being filled is all that there is to take room from.
+#[test]
+fn what_was_displaced_from_an_open_batch_does_not_stay_in_its_buffer() {
+    let _alone = alone();
+    let beacon = builder(Forgetful).max_events(10).build().unwrap();
+    beacon.notify_offline();
+    let most = most_while(MANY, |n| drop(beacon.post("order_paid", &ORDER).vital().merge_by(&n.to_string())));
+    assert!(most <= 512 * 1024, "{most} bytes");
+    beacon.shutdown_blocking(Duration::ZERO);
+}

@@ -164,7 +164,7 @@ impl Core {
             }
             if let Some(open) = &mut self.open[lane] {
                 let before = open.batch.bytes();
-                if open.batch.receipts.is_empty() && open.batch.pop_first().is_some() {
+                if open.batch.receipts.is_empty() && open.displace() {
                     self.bytes -= before - open.batch.bytes();
                     self.ledger.shift(Place::Queued, displaced, 1);
                     return true;
