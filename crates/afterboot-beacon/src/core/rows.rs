@@ -73,6 +73,10 @@ impl Core {
     /// The spool gave rows up for room, for their age or because a user asked for it.
     pub(crate) fn evicted(&mut self, rows: &[Evicted]) {
         for evicted in rows {
+            // It was settled while the spool was at work, and waits to be deleted: nothing of it is spooled.
+            if self.settled_rows.contains(&evicted.row) {
+                continue;
+            }
             if let Some(alive) = self.resident.get_mut(&evicted.row) {
                 // In memory as well: only the copy is gone.
                 *alive = false;
