@@ -5,6 +5,7 @@
 
 mod batch;
 mod disk;
+mod erase;
 mod gaps;
 mod leave;
 mod open;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::batch::{BATCH_BYTES, Batch, Moment, SLOT_BYTES};
+use self::erase::Erasure;
 use self::gaps::Gaps;
 use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
@@ -87,6 +89,7 @@ pub(crate) struct Core {
     /// Ordinals of the batches that the driver has, with a request or with the disk.
     out: Vec<u64>,
     in_flight: usize,
+    erasures: Vec<Erasure>,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
     pub(crate) ledger: Ledger,
@@ -143,6 +146,7 @@ impl Core {
             for_disk: VecDeque::new(),
             out: Vec::new(),
             in_flight: 0,
+            erasures: Vec::new(),
             replay_turn: false,
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
@@ -318,6 +322,8 @@ impl Core {
 
     /// The driver's batches come back, however they fared.
     fn came_back(&mut self, batch: &Batch) {
+        // Those that mean this batch stay until the next one comes back.
+        self.forget_erasures();
         // Two parts of one batch may both be out.
         if let Some(at) = self.out.iter().position(|ordinal| *ordinal == batch.ordinal) {
             self.out.swap_remove(at);

@@ -1,7 +1,6 @@
 //! What goes to the spool.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::sync::Arc;
 
 use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
@@ -160,29 +159,6 @@ impl Core {
                 self.settled_rows.push(row);
             }
         }
-    }
-
-    /// Everything of this user in memory goes: what is sealed is declared.
-    pub(crate) fn erase_user(&mut self, user: &str, now: Now) -> u64 {
-        if self.user.as_deref() == Some(user) {
-            self.seal_all(now);
-        }
-        let of_user = |batch: &Batch| batch.head.user.as_deref() == Some(user);
-        let mut gone = Vec::new();
-        let queues = self.queues.iter_mut().chain([&mut self.replay, &mut self.for_disk]);
-        for queue in queues {
-            let (erased, kept) = mem::take(queue).into_iter().partition(of_user);
-            *queue = kept;
-            let erased: VecDeque<Batch> = erased;
-            gone.extend(erased);
-        }
-        let mut erased = 0;
-        for batch in gone {
-            erased += batch.events();
-            self.give_up(batch, Place::Queued, DropReason::Erased);
-        }
-        self.dead.retain(|dead| dead.batch.head.user.as_deref() != Some(user));
-        erased
     }
 
     /// What could not be saved when time was up: these, and what is still here.

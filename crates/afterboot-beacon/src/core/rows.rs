@@ -38,7 +38,7 @@ impl Core {
             batch.rows = vec![Arc::new(row)];
             batch.partial = false;
             let receipts = Core::receipts_of(&mut batch);
-            if receipts.is_empty() || !self.endpoint.is_open() {
+            if receipts.is_empty() || !self.endpoint.is_open() || self.is_erased(&batch) {
                 self.bytes -= batch.bytes();
                 self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
             } else {
@@ -61,7 +61,11 @@ impl Core {
             for receipt in Core::receipts_of(&mut batch) {
                 receipt.failed(why);
             }
-            self.enqueue(batch);
+            if self.is_erased(&batch) {
+                self.give_up(batch, Place::Queued, DropReason::Erased);
+            } else {
+                self.enqueue(batch);
+            }
         }
     }
 

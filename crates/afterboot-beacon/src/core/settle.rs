@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Batch, Core, Now, Outgoing};
 use crate::endpoint::HeldReason;
-use crate::ledger::Place;
+use crate::ledger::{DropReason, Place};
 use crate::wire::Verdict;
 
 /// What the answer to a batch, or its absence, means.
@@ -101,6 +101,9 @@ impl Core {
 
     /// Back ahead of what came later.
     fn again(&mut self, batch: Batch) {
+        if self.is_erased(&batch) {
+            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+        }
         self.ledger.shift(Place::InFlight, Place::Queued, batch.events());
         self.enqueue(batch);
     }
@@ -124,6 +127,9 @@ impl Core {
 
     /// Becomes a dead letter: its numbers will not come by themselves.
     fn bury(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
+        if self.is_erased(&batch) {
+            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+        }
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
         self.gaps.declare(batch.gaps("dead"));

@@ -273,6 +273,7 @@ impl Driver {
             return Some(call);
         }
         if let Some(Erasing { user, answer, in_memory }) = self.disk.erasing.pop() {
+            core.erase_replayed(&user);
             return Some((Call::Erase(user), InHand::Erase { answer, in_memory }));
         }
         if !self.disk.asked.is_empty() {

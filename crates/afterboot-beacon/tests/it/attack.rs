@@ -88,3 +88,72 @@ async fn batches_that_were_emptied_take_no_other_batch_with_them() {
     let counters = beacon.counters();
     assert_eq!((counters.acked, counters.spooled, counters.dead), (3, 0, 0), "{counters:?}");
 }
+
+fn sent(server: &ScriptedTransport) -> Vec<String> {
+    let events = server.seen().into_iter().flat_map(|seen| seen.batch.events);
+    events.map(|event| event.data.get().to_owned()).collect()
+}
+
+/// B18: a request is not called back, but what it carries is not sent a second time either.
+#[tokio::test(start_paused = true)]
+async fn what_was_under_way_when_its_user_was_erased_is_not_sent_again() {
+    let failing =
+        [Reply::Broken, Reply::Status(401), Reply::Status(413), ack(&[Verdict::Retry, Verdict::Accepted])];
+    for reply in failing {
+        let folder = tempfile::tempdir().unwrap();
+        let slow = reply.clone();
+        let server = ScriptedTransport::new(move |_| Reply::After(secs(2), Box::new(slow.clone())));
+        let beacon = spooling(&server, folder.path()).user("anna").build().unwrap();
+        beacon.post("order", &1).vital();
+        beacon.post("order", &2).vital();
+        sleep(secs(2)).await;
+        assert_eq!(beacon.counters().in_flight, 2);
+        beacon.erase_user("anna").await.unwrap();
+        server.set_script(|_| Reply::Accept);
+        beacon.post("order", &3).vital();
+        sleep(secs(600)).await;
+        assert_eq!(sent(&server), ["1", "2", "3"], "{reply:?}");
+        let counters = beacon.counters();
+        assert!(counters.balances() && counters.queued + counters.spooled == 0, "{counters:?}");
+    }
+}
+
+/// B18: neither what is being written at that moment nor what was just read.
+#[tokio::test(start_paused = true)]
+async fn what_is_with_the_disk_when_its_user_is_erased_is_not_sent() {
+    for turns in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let server = ScriptedTransport::accepting();
+        let beacon = spooling(&server, folder.path()).user("anna").build().unwrap();
+        sleep(secs(1)).await;
+        let _receipt = beacon.post("order", &1).durable();
+        erased_after(turns, &beacon).await;
+        sleep(secs(600)).await;
+        assert_eq!(sent(&server), [""; 0], "{turns} turns");
+
+        beacon.notify_offline();
+        for number in 0..3 {
+            beacon.post("order", &number);
+            beacon.set_session(Some(if number % 2 == 0 { "even" } else { "odd" }));
+        }
+        sleep(secs(30)).await;
+        assert_eq!(beacon.counters().spooled, 3);
+        server.set_script(|_| Reply::Broken);
+        beacon.notify_online();
+        erased_after(turns, &beacon).await;
+        let before = server.requests();
+        server.set_script(|_| Reply::Accept);
+        sleep(secs(600)).await;
+        let late = server.seen().split_off(before);
+        assert!(late.iter().all(|seen| seen.batch.events.is_empty()), "{turns} turns: {late:?}");
+        let counters = beacon.counters();
+        assert!(counters.balances() && counters.queued + counters.spooled == 0, "{counters:?}");
+    }
+}
+
+async fn erased_after(turns: u32, beacon: &Beacon) {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+    beacon.erase_user("anna").await.unwrap();
+}
