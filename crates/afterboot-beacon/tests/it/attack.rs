@@ -157,3 +157,33 @@ async fn erased_after(turns: u32, beacon: &Beacon) {
     }
     beacon.erase_user("anna").await.unwrap();
 }
+
+/// B18: the rest of a row waits for its user, and holds up nobody who is there.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_settled_in_part_does_not_hold_up_the_rows_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::accepting();
+    let beacon = spooling(&server, folder.path()).build().unwrap();
+    beacon.notify_offline();
+    for user in ["anna", "bob"] {
+        beacon.set_user(Some(user));
+        beacon.post("order", &user);
+        beacon.post("order", &user);
+        sleep(secs(30)).await;
+    }
+    server.set_script(|_| Reply::After(secs(2), Box::new(ack(&[Verdict::Retry, Verdict::Accepted]))));
+    beacon.set_user(Some("anna"));
+    beacon.notify_online();
+    sleep(secs(1)).await;
+    assert_eq!((beacon.counters().in_flight, beacon.counters().spooled), (2, 2));
+    sleep(secs(1) + Duration::from_millis(100)).await;
+    assert_eq!((beacon.counters().queued, beacon.counters().spooled), (1, 2));
+    beacon.set_user(Some("bob"));
+    server.set_script(|_| Reply::Accept);
+    sleep(secs(600)).await;
+    let counters = beacon.counters();
+    assert_eq!((counters.acked, counters.queued, counters.spooled), (3, 1, 0), "{counters:?}");
+    beacon.set_user(Some("anna"));
+    sleep(secs(60)).await;
+    assert_eq!(beacon.counters().acked, 4);
+}

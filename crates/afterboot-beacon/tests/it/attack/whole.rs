@@ -264,7 +264,10 @@ impl World<'_> {
                 let _ = beacon.replay_dead_letters(&ids).await;
             }
             Step::Purge => drop(beacon.purge_dead_letters(None).await),
-            Step::Restart { ms: time, says_so } => self.restart(ms(time), says_so).await,
+            Step::Restart { ms: time, says_so } => {
+                drop(beacon);
+                self.restart(ms(time), says_so).await;
+            }
         }
     }
 }
