@@ -30,7 +30,7 @@ use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
 #[cfg(any(feature = "spool", test))]
 pub(crate) use self::rows::{Evicted, Unlisted};
-pub(crate) use self::settle::{DeadBatch, Outcome};
+pub(crate) use self::settle::{DeadBatch, MAX_LETTER, Outcome};
 pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;
 use crate::ledger::{DropReason, Ledger, Place};
@@ -97,7 +97,8 @@ pub(crate) struct Core {
     bytes: usize,
     /// Numbers that will never arrive and have not been declared.
     gaps: Gaps,
-    dead: Vec<DeadBatch>,
+    dead: VecDeque<DeadBatch>,
+    dead_bytes: usize,
     /// Rows on disk of batches in memory. False: the row is gone, evicted for room.
     resident: HashMap<i64, bool>,
     /// Rows whose events are all settled.
@@ -152,7 +153,8 @@ impl Core {
             ledger: Ledger::default(),
             bytes: 0,
             gaps: Gaps::default(),
-            dead: Vec::new(),
+            dead: VecDeque::new(),
+            dead_bytes: 0,
             resident: HashMap::new(),
             settled_rows: Vec::new(),
             has_spool,

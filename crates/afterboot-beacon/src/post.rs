@@ -272,13 +272,9 @@ fn hand_over(
         });
     }
     match taken {
-        Ok(true) => shared.wake.notify_one(),
+        Ok(true) | Err(Refusal::Oversize) => shared.wake.notify_one(),
         Ok(false) => {}
         Err(Refusal::Dropped(reason)) => shared.tell(|| BeaconEvent::Dropped { reason, events: 1 }),
-        Err(Refusal::Oversize) => {
-            shared.core().bury_oversize(encoded, priority, now);
-            shared.wake.notify_one();
-        }
     }
 }
 

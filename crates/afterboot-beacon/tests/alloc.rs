@@ -197,3 +197,17 @@ fn what_was_displaced_from_an_open_batch_does_not_stay_in_its_buffer() {
     assert!(most <= 512 * 1024, "{most} bytes");
     beacon.shutdown_blocking(Duration::ZERO);
 }
+
+/// B6: what fits no batch waits for the disk, and not without bound.
+#[test]
+fn events_that_fit_nowhere_do_not_make_the_heap_grow_beyond_their_share() {
+    let _alone = alone();
+    const LIMIT: usize = 4 << 20;
+    let (kept, dropped) = ("x".repeat(100_000), "x".repeat(400_000));
+    let beacon = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let beacon = builder(Forgetful).max_bytes(LIMIT).runtime(beacon.handle().clone()).build().unwrap();
+    let most = most_while(640, |n| drop(beacon.post("dump", if n % 2 == 0 { &kept } else { &dropped })));
+    let counters = beacon.counters();
+    assert_eq!((counters.dead, counters.dropped["too_large"]), (320, 320), "{counters:?}");
+    assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+}

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::NotDurable;
-use crate::wire::Priority;
 
 /// At most so many batches go to the disk in one transaction.
 const PUT_AT_ONCE: usize = 50;

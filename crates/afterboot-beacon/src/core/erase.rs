@@ -31,6 +31,7 @@ impl Core {
             self.seal_all(now);
         }
         self.dead.retain(|dead| dead.batch.head.user.as_deref() != Some(user));
+        self.dead_bytes = self.dead.iter().map(|dead| dead.batch.bytes()).sum();
         self.erase(Erasure { user: user.to_owned(), before: self.next_ordinal, replayed: false })
     }
 

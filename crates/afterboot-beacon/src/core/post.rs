@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BATCH_BYTES, Core, LANES, Now, Open, SLOT_BYTES, lane};
+use super::{BATCH_BYTES, Core, LANES, MAX_LETTER, Now, Open, SLOT_BYTES, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::{NotDurable, ReceiptSender};
 use crate::wire::{BatchWriter, Priority};
@@ -25,7 +25,7 @@ pub(crate) struct Posting<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Dropped(DropReason),
-    /// Too large for any batch: set aside as a dead letter.
+    /// Too large for any batch: it was set aside as a dead letter.
     Oversize,
 }
 
@@ -39,6 +39,9 @@ impl Core {
                     Refusal::Dropped(reason) => receipt.refuse(reason),
                     Refusal::Oversize => receipt.say(Err(NotDurable::Oversize)),
                 }
+            }
+            if refusal == Refusal::Oversize {
+                self.bury_oversize(posting.encoded, posting.priority, now);
             }
             return Err(refusal);
         }
@@ -96,6 +99,11 @@ impl Core {
         }
         let alone = self.overhead + BatchWriter::SEQ_ROOM + posting.encoded.len();
         if alone > self.limits.batch_bytes {
+            if alone > MAX_LETTER {
+                let too_large = DropReason::TooLarge;
+                self.ledger.posted(Place::Dropped(too_large), 1);
+                return Err(Refusal::Dropped(too_large));
+            }
             self.ledger.posted(Place::Dead, 1);
             return Err(Refusal::Oversize);
         }

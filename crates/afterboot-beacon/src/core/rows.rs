@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Batch, Core, Moment, Now};
+use super::{Batch, Core, MAX_LETTER, Moment, Now};
 use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
 use crate::wire::{Gap, StreamId};
@@ -157,10 +157,10 @@ impl Core {
             && self.replay_at.is_some_and(|at| at <= now.at)
     }
 
-    /// The spool is looked through from now on, for this user.
+    /// The spool is looked through from now on, for this user. One whose name fits into no row has none.
     pub(crate) fn begin_replay(&mut self) -> Option<String> {
         self.replay_again = false;
-        self.user.clone()
+        self.user.clone().filter(|user| user.len() <= MAX_LETTER)
     }
 
     /// Rows in memory, which a listing leaves out.

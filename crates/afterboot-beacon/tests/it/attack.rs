@@ -187,3 +187,27 @@ async fn a_row_that_was_settled_in_part_does_not_hold_up_the_rows_of_others() {
     sleep(secs(60)).await;
     assert_eq!(beacon.counters().acked, 4);
 }
+
+/// B9: a name that no batch can carry costs its own events and nobody else's.
+#[tokio::test(start_paused = true)]
+async fn a_user_of_any_length_does_not_stop_the_spool() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::accepting();
+    let beacon = spooling(&server, folder.path()).build().unwrap();
+    for length in [60_000, 70_000, 300_000, 3_000_000] {
+        beacon.set_user(Some(&"u".repeat(length)));
+        beacon.post("order", &length);
+        sleep(secs(1)).await;
+    }
+    beacon.set_user(Some("anna"));
+    beacon.post("order", &"last").durable().await.unwrap();
+    let counters = beacon.counters();
+    assert_eq!((counters.dead, counters.dropped["too_large"]), (1, 2), "{counters:?}");
+    let long = "u".repeat(3_000_000);
+    assert_eq!(beacon.erase_user(&long).await.unwrap(), 0);
+    beacon.notify_offline();
+    beacon.set_user(Some(&long));
+    let counters = beacon.shutdown(secs(5)).await;
+    assert_eq!(counters.dropped_in_all(), 2, "{counters:?}");
+    assert!(server.seen().iter().all(|seen| seen.inflated_len <= 65_536));
+}
