@@ -211,3 +211,20 @@ fn events_that_fit_nowhere_do_not_make_the_heap_grow_beyond_their_share() {
     assert_eq!((counters.dead, counters.dropped["too_large"]), (320, 320), "{counters:?}");
     assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
 }
+
+/// B6: each batch names its user.
+#[test]
+fn long_names_do_not_make_the_heap_grow_beyond_the_limit() {
+    let _alone = alone();
+    const LIMIT: usize = 4 << 20;
+    let names = ["a".repeat(2000), "b".repeat(2000)];
+    let beacon = hung().max_bytes(LIMIT).build().unwrap();
+    let most = most_while(20_000, |n| {
+        beacon.set_user(Some(&names[n as usize % 2]));
+        drop(beacon.post("order_paid", &ORDER));
+    });
+    let counters = beacon.counters();
+    assert!(counters.balances() && counters.dropped_in_all() > 0, "{counters:?}");
+    assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
