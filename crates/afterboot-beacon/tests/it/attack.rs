@@ -211,3 +211,23 @@ async fn a_user_of_any_length_does_not_stop_the_spool() {
     assert_eq!(counters.dropped_in_all(), 2, "{counters:?}");
     assert!(server.seen().iter().all(|seen| seen.inflated_len <= 65_536));
 }
+
+/// B28: numbers that are erased in the spool of a process that is gone will not come, and somebody has to say so.
+#[tokio::test(start_paused = true)]
+async fn what_is_erased_of_others_is_declared() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::accepting();
+    let gone = spooling(&server, folder.path()).user("anna").build().unwrap();
+    gone.notify_offline();
+    gone.post("order", &1);
+    assert_eq!(gone.shutdown(secs(1)).await.spooled, 1);
+    let beacon = spooling(&server, folder.path()).build().unwrap();
+    assert_eq!(beacon.erase_user("anna").await.unwrap(), 1);
+    beacon.post("order", &2).signal();
+    sleep(secs(1)).await;
+    let gaps: Vec<_> = server.seen().into_iter().flat_map(|seen| seen.batch.head.gaps).collect();
+    assert!(
+        gaps.iter().any(|gap| gap.stream == gone.stream() && gap.first == 0 && gap.why == "erased"),
+        "{gaps:?}"
+    );
+}

@@ -34,6 +34,12 @@ struct Wish {
     merge: Option<u8>,
 }
 
+impl Wish {
+    fn small(vital: bool) -> Wish {
+        Wish { size: 10, vital, signal: false, durable: false, delay: None, keep: None, merge: None }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Post(Wish),
@@ -222,16 +228,7 @@ impl World<'_> {
             Step::Post(ref wish) => self.post(wish),
             Step::Many(count, vital) => {
                 for _ in 0..count {
-                    let wish = Wish {
-                        size: 10,
-                        vital,
-                        signal: false,
-                        durable: false,
-                        delay: None,
-                        keep: None,
-                        merge: None,
-                    };
-                    self.post(&wish);
+                    self.post(&Wish::small(vital));
                 }
             }
             Step::Wait(time) => sleep(ms(time)).await,
@@ -324,6 +321,7 @@ impl World<'_> {
         locked(&self.far).offline = None;
         self.beacon.notify_online();
         for user in [1, 2, 3, 0] {
+            self.user = user;
             self.beacon.set_user(USERS[user]);
             let before = locked(&self.far).requests;
             sleep(Duration::from_secs(2 * 3600)).await;
@@ -332,6 +330,11 @@ impl World<'_> {
             sleep(Duration::from_secs(120)).await;
             let requests = locked(&self.far).requests - before;
             assert!(requests < 20_000, "{requests} requests");
+        }
+        // What was declared travels with the next batch.
+        for _ in 0..5 {
+            self.post(&Wish::small(true));
+            sleep(Duration::from_secs(3)).await;
         }
         let counters = self.beacon.flush(Duration::from_secs(60)).await.counters;
         assert!(counters.balances(), "{counters:?}");
