@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::batch::name_bytes;
 use super::{BATCH_BYTES, Core, LANES, MAX_LETTER, Now, Open, SLOT_BYTES, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::{NotDurable, ReceiptSender};
@@ -136,7 +137,8 @@ impl Core {
         };
         let events = usize::from(replaced.is_none());
         // It may need a batch of its own.
-        let bytes = (BATCH_BYTES + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
+        let batch = BATCH_BYTES + name_bytes(&self.user) + name_bytes(&self.session);
+        let bytes = (batch + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
         while self.ledger.in_memory() as usize + events > self.limits.events
             // One has room in any case, however little memory is allowed.
             || self.bytes + bytes > self.limits.bytes && self.ledger.in_memory() > 0

@@ -123,7 +123,7 @@ impl Core {
             return self.again(batch);
         }
         let rest = batch.split_off(batch.len().div_ceil(2));
-        self.bytes += super::BATCH_BYTES;
+        self.bytes += rest.own_bytes();
         self.again(rest);
         self.again(batch);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::{Ack, Verdict};
-use afterboot_beacon::{Beacon, BeaconBuilder, Response, SpoolOptions};
+use afterboot_beacon::{Beacon, BeaconBuilder, Early, Response, SpoolOptions};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
@@ -230,4 +230,46 @@ async fn what_is_erased_of_others_is_declared() {
         gaps.iter().any(|gap| gap.stream == gone.stream() && gap.first == 0 && gap.why == "erased"),
         "{gaps:?}"
     );
+}
+
+static WARNED: Early = Early::new();
+
+/// Posts what the application's log says, as the log of an application that is starting may.
+struct PostsItsLog;
+
+impl tracing::Subscriber for PostsItsLog {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        drop(WARNED.post("log", event.metadata().name()));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// B2: building a beacon does not wait for a log that posts.
+#[test]
+fn a_log_that_posts_early_does_not_hold_up_the_start() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        WARNED.post("dump", &"x".repeat(10_000));
+        for number in 0..3 {
+            WARNED.post(&"r".repeat(500_000), &number);
+        }
+        assert_eq!(WARNED.len(), 3, "routes need room as well");
+        let beacon = tracing::subscriber::with_default(PostsItsLog, || {
+            let server = ScriptedTransport::accepting();
+            Beacon::builder("shop").transport(server).early(&WARNED).build().unwrap()
+        });
+        let counters = beacon.shutdown_blocking(secs(5));
+        assert!(counters.balances() && counters.posted > 4, "{counters:?}");
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(secs(10)).unwrap();
 }

@@ -168,6 +168,7 @@ impl Driver {
             (Answer::Tidied(Ok(expired)), _) => self.evicted(&expired),
             (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
                 self.evicted(&erased.rows);
+                self.shared.core().declare_elsewhere(rows::gaps(&erased.orphans));
                 let on_disk = [erased.rows, erased.orphans, erased.dead];
                 let on_disk: u64 = on_disk.iter().flatten().map(|gone| u64::from(gone.events)).sum();
                 answer.say(match erased.failed {
