@@ -34,7 +34,7 @@ pub(crate) use self::settle::{DeadBatch, MAX_LETTER, Outcome};
 pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;
 use crate::ledger::{DropReason, Ledger, Place};
-use crate::receipt::ReceiptSender;
+use crate::receipt::{NotDurable, ReceiptSender, Said};
 use crate::wire::{BatchWriter, Head, Priority, StreamId};
 
 /// Batches that cannot be sent go to the spool at this age.
@@ -90,6 +90,8 @@ pub(crate) struct Core {
     out: Vec<u64>,
     in_flight: usize,
     erasures: Vec<Erasure>,
+    /// Answers for whoever waits, to be given when nothing is locked.
+    said: Vec<Said>,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
     pub(crate) ledger: Ledger,
@@ -148,6 +150,7 @@ impl Core {
             out: Vec::new(),
             in_flight: 0,
             erasures: Vec::new(),
+            said: Vec::new(),
             replay_turn: false,
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
@@ -318,7 +321,7 @@ impl Core {
         self.gaps.declare(batch.gaps(reason.as_str()));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {
-            receipt.refuse(reason);
+            self.said.push(receipt.later(Err(NotDurable::Dropped(reason))));
         }
     }
 
@@ -330,6 +333,10 @@ impl Core {
         if let Some(at) = self.out.iter().position(|ordinal| *ordinal == batch.ordinal) {
             self.out.swap_remove(at);
         }
+    }
+
+    pub(crate) fn take_said(&mut self) -> Vec<Said> {
+        mem::take(&mut self.said)
     }
 
     pub(crate) fn receipts_of(batch: &mut Batch) -> Vec<ReceiptSender> {

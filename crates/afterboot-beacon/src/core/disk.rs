@@ -142,7 +142,7 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                receipt.say(Err(NotDurable::NoSpool));
+                self.said.push(receipt.later(Err(NotDurable::NoSpool)));
             }
             self.enqueue(batch);
         }

@@ -36,10 +36,11 @@ impl Core {
         let refused = self.admit(&posting, now);
         if let Err(refusal) = refused {
             if let Some(receipt) = posting.receipt.take() {
-                match refusal {
-                    Refusal::Dropped(reason) => receipt.refuse(reason),
-                    Refusal::Oversize => receipt.say(Err(NotDurable::Oversize)),
-                }
+                let why = match refusal {
+                    Refusal::Dropped(reason) => NotDurable::Dropped(reason),
+                    Refusal::Oversize => NotDurable::Oversize,
+                };
+                self.said.push(receipt.later(Err(why)));
             }
             if refusal == Refusal::Oversize {
                 self.bury_oversize(posting.encoded, posting.priority, now);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Batch, Core, MAX_LETTER, Moment, Now};
 use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
+use crate::receipt::NotDurable;
 use crate::wire::{Gap, StreamId};
 
 /// A row that the spool gave up.
@@ -46,7 +47,7 @@ impl Core {
                 self.enqueue(batch);
             }
             for receipt in receipts {
-                receipt.written();
+                self.said.push(receipt.later(Ok(())));
             }
         }
         if self.ledger.spooled() > 0 {
@@ -59,7 +60,7 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                receipt.failed(why);
+                self.said.push(receipt.later(Err(NotDurable::Disk(why.to_owned()))));
             }
             if self.is_erased(&batch) {
                 self.give_up(batch, Place::Queued, DropReason::Erased);

@@ -311,17 +311,15 @@ impl Driver {
 
     fn call_failed(&mut self, why: &str, in_hand: InHand, now: Now) {
         self.disk.trouble_until = Some(now.at + TRY_AGAIN);
-        let mut core = self.shared.core();
-        core.spool_lost();
+        self.shared.core().spool_lost();
         match in_hand {
             InHand::Nothing => {}
-            InHand::Rows(rows) => core.keep_settled_rows(rows),
-            InHand::Batches(batches) => core.not_spooled(batches, why),
-            InHand::Dead(dead) => core.keep_dead(dead),
+            InHand::Rows(rows) => self.shared.core().keep_settled_rows(rows),
+            InHand::Batches(batches) => self.shared.core().not_spooled(batches, why),
+            InHand::Dead(dead) => self.shared.core().keep_dead(dead),
             InHand::Erase { answer, .. } => answer.say(Err(why.to_owned())),
             InHand::Asked(command) => refuse(command, why),
         }
-        drop(core);
         let first = lock(&self.shared.quality).spool_trouble.replace(why.to_owned()).is_none();
         if first {
             tracing::warn!(why, "the spool does not work: events stay in memory");

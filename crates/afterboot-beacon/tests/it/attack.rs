@@ -2,7 +2,9 @@
 
 mod whole;
 
+use std::future::{Future, IntoFuture};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
@@ -269,6 +271,40 @@ fn a_log_that_posts_early_does_not_hold_up_the_start() {
         });
         let counters = beacon.shutdown_blocking(secs(5));
         assert!(counters.balances() && counters.posted > 4, "{counters:?}");
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(secs(10)).unwrap();
+}
+
+/// Posts whenever it wakes somebody.
+struct Posts(Beacon);
+
+impl std::task::Wake for Posts {
+    fn wake(self: Arc<Self>) {
+        self.0.post("woken", &1);
+    }
+}
+
+/// B2: whoever waits for an answer may do anything when it comes, on whichever thread that is.
+#[test]
+fn a_waker_may_post() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let server = ScriptedTransport::accepting();
+        let spool = SpoolOptions::new(folder.path().join("spool"));
+        let beacon =
+            Beacon::builder("shop").transport(server).spool(spool).batch_bytes(1024).build().unwrap();
+        let waker = std::task::Waker::from(Arc::new(Posts(beacon.clone())));
+        let mut context = std::task::Context::from_waker(&waker);
+        let mut written = beacon.post("order", &1).durable().into_future();
+        let mut flushed = Box::pin(beacon.flush(secs(60)));
+        assert!(written.as_mut().poll(&mut context).is_pending());
+        assert!(flushed.as_mut().poll(&mut context).is_pending());
+        while beacon.counters().posted < 3 {
+            std::thread::park_timeout(Duration::from_millis(3));
+        }
+        assert!(beacon.shutdown_blocking(secs(5)).balances());
         done.send(()).unwrap();
     });
     is_done.recv_timeout(secs(10)).unwrap();

@@ -334,7 +334,7 @@ impl World<'_> {
         // What was declared travels with the next batch.
         for _ in 0..5 {
             self.post(&Wish::small(true));
-            sleep(Duration::from_secs(3)).await;
+            sleep(Duration::from_secs(120)).await;
         }
         let counters = self.beacon.flush(Duration::from_secs(60)).await.counters;
         assert!(counters.balances(), "{counters:?}");
