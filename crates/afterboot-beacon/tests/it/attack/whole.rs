@@ -34,6 +34,7 @@ struct World<'a> {
     root: &'a Path,
     far: Shared<Far>,
     beacon: Beacon,
+    other: Option<Beacon>,
     user: usize,
     next: u32,
     /// Who posted what.
@@ -124,11 +125,13 @@ impl World<'_> {
             Step::Session(session) => beacon.set_session((session > 0).then_some("s")),
             Step::Offline => {
                 beacon.notify_offline();
+                self.other.iter().for_each(Beacon::notify_offline);
                 locked(&self.far).offline.get_or_insert_with(Instant::now);
             }
             Step::Online => {
                 locked(&self.far).offline = None;
                 beacon.notify_online();
+                self.other.iter().for_each(Beacon::notify_online);
             }
             Step::Server(mood) => locked(&self.far).mood = mood,
             Step::Flush { ms: time, waits } => {
@@ -146,6 +149,22 @@ impl World<'_> {
                 let _ = beacon.replay_dead_letters(&ids).await;
             }
             Step::Purge => drop(beacon.purge_dead_letters(None).await),
+            Step::Another if self.other.is_none() => {
+                let another = build(self.setting, self.root, &self.far, self.user);
+                if locked(&self.far).offline.is_some() {
+                    another.notify_offline();
+                }
+                self.other = Some(std::mem::replace(&mut self.beacon, another));
+            }
+            Step::Another => {}
+            Step::Vanish => {
+                // What is being written at that moment may have its receipt.
+                sleep(Duration::from_secs(1)).await;
+                let _ = std::fs::remove_dir_all(self.root.join("spool"));
+                locked(&self.promised).clear();
+                // What lay there of processes that are gone is in no ledger any more.
+                self.lost = u64::MAX;
+            }
             Step::Restart { ms: time, says_so } => {
                 drop(beacon);
                 self.restart(ms(time), says_so).await;
@@ -171,7 +190,8 @@ impl World<'_> {
         theirs.iter().for_each(|name| {
             promised.remove(name);
         });
-        if erased.is_ok() {
+        // What another process has is not erased while it lives.
+        if erased.is_ok() && self.other.is_none() {
             locked(&self.far).erased.extend(theirs.into_iter().map(|name| (name, Instant::now())));
         }
     }
@@ -196,6 +216,7 @@ impl World<'_> {
     fn look(&self) {
         let counters = self.beacon.counters();
         assert!(counters.balances(), "{counters:?}");
+        assert!(self.other.as_ref().is_none_or(|other| other.counters().balances()));
         let far = locked(&self.far);
         assert!(far.wrong.is_empty(), "{:#?}", far.wrong);
     }
@@ -205,7 +226,12 @@ impl World<'_> {
         locked(&self.far).mood = Mood::Well;
         locked(&self.far).offline = None;
         self.beacon.notify_online();
-        for user in [1, 2, 3, 0] {
+        if let Some(other) = self.other.take() {
+            let counters = other.shutdown(Duration::from_secs(20)).await;
+            assert!(counters.balances() && counters.queued + counters.in_flight == 0, "{counters:?}");
+            self.lost = self.lost.saturating_add(lost(&counters));
+        }
+        for user in [1, 2, 3, 0, 1] {
             self.user = user;
             self.beacon.set_user(USERS[user]);
             let before = locked(&self.far).requests;
@@ -247,6 +273,7 @@ fn run(setting: &Setting, steps: &[Step]) {
             setting,
             root: root.path(),
             beacon: build(setting, root.path(), &far, 0),
+            other: None,
             far,
             user: 0,
             next: 0,

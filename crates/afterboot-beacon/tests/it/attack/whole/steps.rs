@@ -36,12 +36,25 @@ pub(super) enum Step {
     Offline,
     Online,
     Server(Mood),
-    Flush { ms: u32, waits: bool },
-    Checkpoint { ms: u32, waits: bool },
+    Flush {
+        ms: u32,
+        waits: bool,
+    },
+    Checkpoint {
+        ms: u32,
+        waits: bool,
+    },
     Erase(usize),
     Replay,
     Purge,
-    Restart { ms: u32, says_so: bool },
+    Restart {
+        ms: u32,
+        says_so: bool,
+    },
+    /// A second beacon over the same folder, which is posted to from now on.
+    Another,
+    /// Somebody deletes the folder.
+    Vanish,
 }
 
 #[derive(Debug, Clone)]
@@ -121,5 +134,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Replay),
         1 => Just(Step::Purge),
         1 => (ms(), any::<bool>()).prop_map(|(ms, says_so)| Step::Restart { ms, says_so }),
+        1 => Just(Step::Another),
+        1 => prop::bool::weighted(0.3).prop_map(|vanish| if vanish { Step::Vanish } else { Step::Online }),
     ]
 }
