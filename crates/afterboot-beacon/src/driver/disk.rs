@@ -139,6 +139,11 @@ impl Disk {
         self.call(Call::Put(rows), InHand::Batches(batches), now);
     }
 
+    /// Deletes rows whose events are settled.
+    pub(super) fn delete(&mut self, rows: Vec<i64>, now: Now) {
+        self.call(Call::Delete(rows), InHand::Nothing, now);
+    }
+
     /// What is being written is as good as lost.
     pub(super) fn give_up_writing(&mut self) -> Vec<Batch> {
         match self.busy.take() {

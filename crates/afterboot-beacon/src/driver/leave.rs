@@ -146,6 +146,12 @@ impl Driver {
         if !self.disk.can_write() {
             return false;
         }
+        // What is settled must not be read back by whoever comes next.
+        let settled = self.shared.core().take_settled_rows();
+        if !settled.is_empty() {
+            self.disk.delete(settled, now);
+            return true;
+        }
         let batches: Vec<Batch> = self.shared.core().take_to_leave(WRITE_AT_ONCE, now);
         if batches.is_empty() {
             return false;
