@@ -26,7 +26,8 @@ impl Core {
         taken
     }
 
-    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
+    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then. One
+    /// of whose row a part is settled gets a row of its own: whoever reads the old one would count that part again.
     pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
@@ -34,7 +35,7 @@ impl Core {
         while taken.len() < at_most
             && let Some(batch) = self.next_to_leave()
         {
-            if self.is_on_disk(&batch) {
+            if self.is_whole_on_disk(&batch) {
                 self.unload(batch);
             } else {
                 self.out.push(batch.ordinal);
@@ -182,7 +183,11 @@ impl Core {
         batches.extend(self.take_to_leave(usize::MAX, now));
         for batch in batches {
             self.came_back(&batch);
-            self.give_up(batch, Place::Queued, DropReason::Shutdown);
+            if self.is_on_disk(&batch) {
+                self.unload(batch);
+            } else {
+                self.give_up(batch, Place::Queued, DropReason::Shutdown);
+            }
         }
     }
 }
