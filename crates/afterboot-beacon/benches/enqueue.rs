@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a program's results")]
 
 #[path = "../tests/support/server.rs"]
-#[expect(dead_code, unused_imports, reason = "shared with the tests, which ask it more")]
+#[expect(dead_code, reason = "shared with the tests, which ask it more")]
 mod collector;
 #[path = "floor/mod.rs"]
 mod floor;
