@@ -5,8 +5,9 @@ mod rows;
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::task::{Context, Poll};
+use std::thread;
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -26,6 +27,9 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// On the way out so many batches are written at a time: what is written when time is up is saved, and compressing them
 /// takes milliseconds.
 const WRITE_AT_ONCE: usize = 10;
+
+/// A runtime that goes away waits this long for a call that is under way.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 
 /// A spool that does not work is tried again after this time.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
@@ -189,8 +193,8 @@ impl Disk {
             }
         }
         let Some(spool) = self.spool.take() else { return batches };
-        // A call that is under way holds the lock: whether it ends is not known.
-        let Ok(mut locked) = spool.try_lock() else { return batches };
+        // A call that is under way holds the lock. Rows that it writes are found again by their numbers.
+        let Some(mut locked) = lock_within(&spool, LAST_MOMENT) else { return batches };
         let (mut dead, gone) = {
             let mut core = shared.core();
             (core.take_dead(), core.take_settled_rows())
@@ -364,6 +368,19 @@ impl Driver {
         let in_memory = self.shared.core().erase_user(&user, now);
         self.disk.erasing.push(Erasing { user, answer, in_memory });
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is no runtime any more whose time could pass")]
+fn lock_within(spool: &Mutex<Spool>, limit: Duration) -> Option<MutexGuard<'_, Spool>> {
+    const STEP: Duration = Duration::from_millis(1);
+    for _ in 0..limit.as_millis() {
+        match spool.try_lock() {
+            Ok(locked) => return Some(locked),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => thread::sleep(STEP),
+        }
+    }
+    None
 }
 
 fn refuse(command: DeadCommand, why: &str) {
