@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use tokio::task;
 use tokio::time::{Instant, timeout};
+use tracing::Dispatch;
 use tracing::instrument::WithSubscriber;
-use tracing::subscriber::NoSubscriber;
 
 use super::Driver;
 use crate::core::{Now, Outcome, Outgoing};
@@ -68,8 +68,9 @@ impl Driver {
             };
             Sent { result, took: begun.elapsed() }
         };
-        // The client's own HTTP spans are nobody's events.
-        let handle = self.requests.spawn(sending.with_subscriber(NoSubscriber::default()));
+        // The client's own HTTP spans are nobody's events. A new dispatch for each request would be registered under a
+        // lock of the whole process, which a forked child might never get.
+        let handle = self.requests.spawn(sending.with_subscriber(Dispatch::none()));
         self.out.insert(handle.id(), outgoing);
     }
 
