@@ -5,6 +5,7 @@
 
 mod batch;
 mod disk;
+mod erase;
 mod gaps;
 mod leave;
 mod open;
@@ -23,16 +24,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::batch::{BATCH_BYTES, Batch, Moment, SLOT_BYTES};
+use self::erase::Erasure;
 use self::gaps::Gaps;
 use self::open::Open;
 pub(crate) use self::post::{Posting, Refusal};
 #[cfg(any(feature = "spool", test))]
 pub(crate) use self::rows::{Evicted, Unlisted};
-pub(crate) use self::settle::{DeadBatch, Outcome};
+pub(crate) use self::settle::{DeadBatch, MAX_LETTER, Outcome};
 pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;
 use crate::ledger::{DropReason, Ledger, Place};
-use crate::receipt::ReceiptSender;
+use crate::receipt::{NotDurable, ReceiptSender, Said};
 use crate::wire::{BatchWriter, Head, Priority, StreamId};
 
 /// Batches that cannot be sent go to the spool at this age.
@@ -87,6 +89,9 @@ pub(crate) struct Core {
     /// Ordinals of the batches that the driver has, with a request or with the disk.
     out: Vec<u64>,
     in_flight: usize,
+    erasures: Vec<Erasure>,
+    /// Answers for whoever waits, to be given when nothing is locked.
+    said: Vec<Said>,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
     pub(crate) ledger: Ledger,
@@ -94,7 +99,8 @@ pub(crate) struct Core {
     bytes: usize,
     /// Numbers that will never arrive and have not been declared.
     gaps: Gaps,
-    dead: Vec<DeadBatch>,
+    dead: VecDeque<DeadBatch>,
+    dead_bytes: usize,
     /// Rows on disk of batches in memory. False: the row is gone, evicted for room.
     resident: HashMap<i64, bool>,
     /// Rows whose events are all settled.
@@ -143,12 +149,15 @@ impl Core {
             for_disk: VecDeque::new(),
             out: Vec::new(),
             in_flight: 0,
+            erasures: Vec::new(),
+            said: Vec::new(),
             replay_turn: false,
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
             bytes: 0,
             gaps: Gaps::default(),
-            dead: Vec::new(),
+            dead: VecDeque::new(),
+            dead_bytes: 0,
             resident: HashMap::new(),
             settled_rows: Vec::new(),
             has_spool,
@@ -312,16 +321,22 @@ impl Core {
         self.gaps.declare(batch.gaps(reason.as_str()));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {
-            receipt.refuse(reason);
+            self.said.push(receipt.later(Err(NotDurable::Dropped(reason))));
         }
     }
 
     /// The driver's batches come back, however they fared.
     fn came_back(&mut self, batch: &Batch) {
+        // Those that mean this batch stay until the next one comes back.
+        self.forget_erasures();
         // Two parts of one batch may both be out.
         if let Some(at) = self.out.iter().position(|ordinal| *ordinal == batch.ordinal) {
             self.out.swap_remove(at);
         }
+    }
+
+    pub(crate) fn take_said(&mut self) -> Vec<Said> {
+        mem::take(&mut self.said)
     }
 
     pub(crate) fn receipts_of(batch: &mut Batch) -> Vec<ReceiptSender> {

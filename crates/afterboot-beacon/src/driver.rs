@@ -232,10 +232,9 @@ impl Driver {
         if self.flushes.is_empty() {
             return;
         }
-        let core = self.shared.core();
         let mut waiting = Vec::new();
         for flush in self.flushes.drain(..) {
-            let left = core.holds_before(flush.ordinal);
+            let left = self.shared.core().holds_before(flush.ordinal);
             if left && flush.deadline > now.at {
                 waiting.push(flush);
             } else {

@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::clock;
 use crate::core::{Moment, Now};
 use crate::ledger::{DropReason, Place};
-use crate::post::{Post, PostOptions, Target, guarded, post, post_at};
+use crate::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
 use crate::receipt::ReceiptSender;
 use crate::shared::{Shared, lock};
 
@@ -129,7 +129,7 @@ impl Early {
             }
             State::Waiting { posts, bytes, dropped, .. } => {
                 let Some(post) = post else { return };
-                let size = post.data.get().len();
+                let size = post.bytes();
                 if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
                     *dropped += 1;
                     refuse(post.receipt, DropReason::EarlyFull);
@@ -143,7 +143,11 @@ impl Early {
             State::Attached(shared) => shared.upgrade(),
         };
         match (beacon, post) {
-            (Some(shared), Some(post)) => post.replay(shared.here()),
+            (Some(shared), Some(post)) => {
+                if let Some((route, bytes)) = post.replay(shared.here()) {
+                    warn_of_size(shared.here(), &route, bytes);
+                }
+            }
             (Some(shared), None) => {
                 shared.here().core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
             }
@@ -155,19 +159,28 @@ impl Early {
     pub(crate) fn attach(&self, shared: &Arc<Shared>) {
         let mut state = lock(&self.0);
         let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
-        if let State::Waiting { posts, dropped, unencodable, .. } = before {
-            for post in posts {
-                post.replay(shared);
-            }
+        let State::Waiting { posts, dropped, unencodable, .. } = before else { return };
+        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared)).collect();
+        {
             let mut core = shared.core();
             core.ledger.posted(Place::Dropped(DropReason::EarlyFull), dropped);
             core.ledger.posted(Place::Dropped(DropReason::Unencodable), unencodable);
+        }
+        drop(state);
+        for (route, bytes) in large {
+            warn_of_size(shared, &route, bytes);
         }
     }
 }
 
 impl EarlyPost {
-    fn replay(self, shared: &Shared) {
+    /// All of it that has no fixed size.
+    fn bytes(&self) -> usize {
+        self.data.get().len() + self.route.len() + self.merge.as_ref().map_or(0, String::len)
+    }
+
+    /// Its route and size, where they are to be [warned](warn_of_size) of.
+    fn replay(self, shared: &Shared) -> Option<(String, usize)> {
         let now = shared.now();
         // It was posted this long ago, and its delay has been running since.
         let ago = Moment::from_millis(shared.clock.mono(now).saturating_sub(self.mono));
@@ -179,7 +192,8 @@ impl EarlyPost {
             merge: self.merge.as_deref(),
             keep: self.keep,
         };
-        post_at(shared, &self.route, &*self.data, options, self.receipt, then, self.mono);
+        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, self.mono);
+        large.map(|bytes| (self.route, bytes))
     }
 }
 

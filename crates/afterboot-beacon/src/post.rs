@@ -204,11 +204,14 @@ pub(crate) fn post<T: Serialize + ?Sized>(
     receipt: Option<ReceiptSender>,
 ) {
     let now = shared.now();
-    post_at(shared, route, data, options, receipt, now, shared.clock.mono(now));
+    let large = post_at(shared, route, data, options, receipt, now, shared.clock.mono(now));
+    if let Some(bytes) = large {
+        warn_of_size(shared, route, bytes);
+    }
 }
 
 /// `shared` is of this process, see [`Shared::here`]. `now` is when the application posted, which for an early post was a
-/// while ago.
+/// while ago. Some: it is so large that the caller has to [warn](warn_of_size).
 pub(crate) fn post_at<T: Serialize + ?Sized>(
     shared: &Shared,
     route: &str,
@@ -217,7 +220,7 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     receipt: Option<ReceiptSender>,
     now: Now,
     mono: u64,
-) {
+) -> Option<usize> {
     // Before the application's `Serialize` runs, which could do anything.
     let id = identity::event(now.wall, shared.process());
     with_scratch(|out| {
@@ -231,13 +234,11 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
             if let Some(receipt) = receipt {
                 receipt.refuse(DropReason::Unencodable);
             }
-            return;
-        }
-        if out.len() > LARGE_DATA || route.len() > LONG_ROUTE {
-            warn_of_size(shared, route, out.len());
+            return None;
         }
         hand_over(shared, route, out, options, receipt, now);
-    });
+        (out.len() > LARGE_DATA || route.len() > LONG_ROUTE).then_some(out.len())
+    })
 }
 
 /// An encoded event goes into the core, and the driver is woken where it has to be.
@@ -272,13 +273,9 @@ fn hand_over(
         });
     }
     match taken {
-        Ok(true) => shared.wake.notify_one(),
+        Ok(true) | Err(Refusal::Oversize) => shared.wake.notify_one(),
         Ok(false) => {}
         Err(Refusal::Dropped(reason)) => shared.tell(|| BeaconEvent::Dropped { reason, events: 1 }),
-        Err(Refusal::Oversize) => {
-            shared.core().bury_oversize(encoded, priority, now);
-            shared.wake.notify_one();
-        }
     }
 }
 
@@ -300,8 +297,9 @@ fn encode_allowed<T: Serialize + ?Sized>(
     encode(out, id, route, filtered, wall, mono)
 }
 
+/// Whoever hears of it may post, so nothing is locked meanwhile.
 #[cold]
-fn warn_of_size(shared: &Shared, route: &str, data_bytes: usize) {
+pub(crate) fn warn_of_size(shared: &Shared, route: &str, data_bytes: usize) {
     let mut end = route.len().min(LONG_ROUTE);
     while !route.is_char_boundary(end) {
         end -= 1;

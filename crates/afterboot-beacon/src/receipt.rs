@@ -72,19 +72,25 @@ impl IntoFuture for Receipt {
     }
 }
 
+/// An answer that is given when this is dropped, which is not under a lock: a waker is the application's, and may post.
+#[derive(Debug)]
+pub(crate) struct Said(Option<(ReceiptSender, Written)>);
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        if let Some((receipt, written)) = self.0.take() {
+            receipt.say(written);
+        }
+    }
+}
+
 /// The other end. Dropped without a word, it says that there was no answer.
 #[derive(Debug)]
 pub(crate) struct ReceiptSender(Option<Answerer<Written>>);
 
 impl ReceiptSender {
-    #[cfg(any(feature = "spool", test))]
-    pub(crate) fn written(self) {
-        self.say(Ok(()));
-    }
-
-    #[cfg(any(feature = "spool", test))]
-    pub(crate) fn failed(self, why: &str) {
-        self.say(Err(NotDurable::Disk(why.to_owned())));
+    pub(crate) fn later(self, written: Written) -> Said {
+        Said(Some((self, written)))
     }
 
     pub(crate) fn refuse(self, reason: DropReason) {

@@ -1,6 +1,7 @@
 //! What the application's handles and the driver have in common.
 
 use std::collections::HashSet;
+use std::ops::{Deref, DerefMut};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::driver::Command;
 use crate::event::BeaconEvent;
 use crate::health::Quality;
 use crate::launch::Launch;
+use crate::receipt::Said;
 
 /// A receiver of events that is this far behind loses the oldest.
 pub(crate) const EVENTS_KEPT: usize = 256;
@@ -38,6 +40,33 @@ pub(crate) struct Shared {
     /// What this process uses, where it is a child of the one that built the beacon: it has no driver's thread and no
     /// right to the parent's events.
     child: OnceLock<Arc<Shared>>,
+}
+
+/// The core, locked. Whoever waited for a receipt hears of it when the lock is free again.
+pub(crate) struct Locked<'a> {
+    core: MutexGuard<'a, Core>,
+    /// Dropped after the guard.
+    said: Vec<Said>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.said = self.core.take_said();
+    }
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -96,8 +125,8 @@ impl Shared {
         })
     }
 
-    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
-        lock(&self.core)
+    pub(crate) fn core(&self) -> Locked<'_> {
+        Locked { core: lock(&self.core), said: Vec::new() }
     }
 
     pub(crate) fn now(&self) -> Now {

@@ -186,3 +186,45 @@ fn what_was_displaced_does_not_make_the_heap_grow_for_ever() {
     assert!(most <= 256 * 1024, "{most} bytes");
     beacon.shutdown_blocking(Duration::ZERO);
 }
+
+/// B6: also where the batch that is being filled is all that there is to take room from.
+#[test]
+fn what_was_displaced_from_an_open_batch_does_not_stay_in_its_buffer() {
+    let _alone = alone();
+    let beacon = builder(Forgetful).max_events(10).build().unwrap();
+    beacon.notify_offline();
+    let most = most_while(MANY, |n| drop(beacon.post("order_paid", &ORDER).vital().merge_by(&n.to_string())));
+    assert!(most <= 512 * 1024, "{most} bytes");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
+
+/// B6: what fits no batch waits for the disk, and not without bound.
+#[test]
+fn events_that_fit_nowhere_do_not_make_the_heap_grow_beyond_their_share() {
+    let _alone = alone();
+    const LIMIT: usize = 4 << 20;
+    let (kept, dropped) = ("x".repeat(100_000), "x".repeat(400_000));
+    let beacon = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let beacon = builder(Forgetful).max_bytes(LIMIT).runtime(beacon.handle().clone()).build().unwrap();
+    let most = most_while(640, |n| drop(beacon.post("dump", if n % 2 == 0 { &kept } else { &dropped })));
+    let counters = beacon.counters();
+    assert_eq!((counters.dead, counters.dropped["too_large"]), (320, 320), "{counters:?}");
+    assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+}
+
+/// B6: each batch names its user.
+#[test]
+fn long_names_do_not_make_the_heap_grow_beyond_the_limit() {
+    let _alone = alone();
+    const LIMIT: usize = 4 << 20;
+    let names = ["a".repeat(2000), "b".repeat(2000)];
+    let beacon = hung().max_bytes(LIMIT).build().unwrap();
+    let most = most_while(20_000, |n| {
+        beacon.set_user(Some(&names[n as usize % 2]));
+        drop(beacon.post("order_paid", &ORDER));
+    });
+    let counters = beacon.counters();
+    assert!(counters.balances() && counters.dropped_in_all() > 0, "{counters:?}");
+    assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+    beacon.shutdown_blocking(Duration::ZERO);
+}

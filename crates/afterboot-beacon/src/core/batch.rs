@@ -62,8 +62,13 @@ const ABOUT_AS_LONG_MS: u64 = 60_000;
 /// What each event costs in memory beside its bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// What a batch costs beside its events: its place in a queue, which doubles as it grows, and the strings of its head.
+/// What a batch costs beside its events and the names in its head: its place in a queue, which doubles as it grows.
 pub(crate) const BATCH_BYTES: usize = 2 * size_of::<Batch>() + 64;
+
+/// Each batch has its own copy.
+pub(crate) fn name_bytes(name: &Option<String>) -> usize {
+    name.as_ref().map_or(0, String::len)
+}
 
 impl Batch {
     pub(crate) fn new(head: Head, boot: Arc<str>, now: Moment) -> Batch {
@@ -105,9 +110,14 @@ impl Batch {
         self.len() == 0
     }
 
+    /// What it costs in memory beside its events.
+    pub(crate) fn own_bytes(&self) -> usize {
+        BATCH_BYTES + name_bytes(&self.head.user) + name_bytes(&self.head.session)
+    }
+
     /// What it costs in memory.
     pub(crate) fn bytes(&self) -> usize {
-        BATCH_BYTES + self.live_bytes + self.len() * SLOT_BYTES
+        self.own_bytes() + self.live_bytes + self.len() * SLOT_BYTES
     }
 
     /// The body's size before compression, or a little more.
@@ -241,6 +251,11 @@ impl Batch {
         self.rows.extend(later.rows);
         self.receipts.extend(later.receipts);
         self.partial |= later.partial;
+    }
+
+    /// Is no other part of a batch in its rows?
+    pub(crate) fn has_rows_alone(&self) -> bool {
+        self.rows.iter().all(|row| Arc::strong_count(row) == 1)
     }
 
     pub(crate) fn may_absorb(&self, later: &Batch) -> bool {

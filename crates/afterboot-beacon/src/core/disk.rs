@@ -1,13 +1,11 @@
 //! What goes to the spool.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::sync::Arc;
 
 use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::NotDurable;
-use crate::wire::Priority;
 
 /// At most so many batches go to the disk in one transaction.
 const PUT_AT_ONCE: usize = 50;
@@ -26,21 +24,29 @@ impl Core {
         taken
     }
 
-    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then. One
-    /// of whose row a part is settled gets a row of its own: whoever reads the old one would count that part again.
+    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
+    ///
+    /// The rest of one that was settled in part gets a row of its own instead of the old one, which would come back with
+    /// all of its events. Where another part still needs the old row it is left to that, if this is the end.
     pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
-        let mut taken = Vec::new();
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
         while taken.len() < at_most
             && let Some(batch) = self.next_to_leave()
         {
-            if self.is_whole_on_disk(&batch) {
+            let on_disk = self.is_on_disk(&batch);
+            if on_disk && !batch.partial {
                 self.unload(batch);
+            } else if on_disk && !batch.has_rows_alone() {
+                if self.closed { self.unload(batch) } else { kept.push(batch) }
             } else {
                 self.out.push(batch.ordinal);
                 taken.push(batch);
             }
+        }
+        for batch in kept {
+            self.enqueue(batch);
         }
         taken
     }
@@ -51,7 +57,7 @@ impl Core {
     }
 
     /// Is every event of it in a row that is still there?
-    fn is_on_disk(&self, batch: &Batch) -> bool {
+    pub(super) fn is_on_disk(&self, batch: &Batch) -> bool {
         !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
     }
 
@@ -122,12 +128,14 @@ impl Core {
             self.unload(batch);
             return true;
         }
-        let basic = lane(Priority::Basic);
-        let whole = self.queues[basic].front().is_some_and(|batch| self.is_whole_on_disk(batch));
-        if whole && let Some(batch) = self.queues[basic].pop_front() {
-            self.unload(batch);
-            self.schedule_replay(now);
-            return true;
+        for priority in LANES.into_iter().rev() {
+            let queue = lane(priority);
+            let whole = self.queues[queue].iter().position(|batch| self.is_whole_on_disk(batch));
+            if let Some(batch) = whole.and_then(|at| self.queues[queue].remove(at)) {
+                self.unload(batch);
+                self.schedule_replay(now);
+                return true;
+            }
         }
         false
     }
@@ -137,7 +145,7 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                receipt.say(Err(NotDurable::NoSpool));
+                self.said.push(receipt.later(Err(NotDurable::NoSpool)));
             }
             self.enqueue(batch);
         }
@@ -153,29 +161,6 @@ impl Core {
                 self.settled_rows.push(row);
             }
         }
-    }
-
-    /// Everything of this user in memory goes: what is sealed is declared.
-    pub(crate) fn erase_user(&mut self, user: &str, now: Now) -> u64 {
-        if self.user.as_deref() == Some(user) {
-            self.seal_all(now);
-        }
-        let of_user = |batch: &Batch| batch.head.user.as_deref() == Some(user);
-        let mut gone = Vec::new();
-        let queues = self.queues.iter_mut().chain([&mut self.replay, &mut self.for_disk]);
-        for queue in queues {
-            let (erased, kept) = mem::take(queue).into_iter().partition(of_user);
-            *queue = kept;
-            let erased: VecDeque<Batch> = erased;
-            gone.extend(erased);
-        }
-        let mut erased = 0;
-        for batch in gone {
-            erased += batch.events();
-            self.give_up(batch, Place::Queued, DropReason::Erased);
-        }
-        self.dead.retain(|dead| dead.batch.head.user.as_deref() != Some(user));
-        erased
     }
 
     /// What could not be saved when time was up: these, and what is still here.

@@ -53,6 +53,8 @@ impl Core {
             }
             _ => {
                 let mut marker = self.new_batch(Priority::Vital, now);
+                // It speaks of the stream and of nobody, whoever is there: a name of any length stays out of it.
+                (marker.head.user, marker.head.session) = (None, None);
                 marker.head.end = end;
                 marker.due = now.at;
                 marker.newest_at = now.wall;

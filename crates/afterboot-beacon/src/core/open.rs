@@ -9,7 +9,7 @@ use super::batch::{Batch, Moment};
 /// For how long a later event of the same key replaces an earlier one: 10 s, from Facebook's Banzai client.
 pub(crate) const MERGE_WINDOW: Duration = Duration::from_secs(10);
 
-/// From here on what merging left behind in the buffer is cleared away.
+/// From here on what merged and displaced events left behind in the buffer is cleared away.
 const MAX_GARBAGE: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -48,11 +48,23 @@ impl Open {
         let Some(index) = self.batch.slots().iter().position(|slot| slot.start == entry.start) else {
             return false;
         };
-        self.garbage += self.batch.remove(index);
+        let bytes = self.batch.remove(index);
+        self.leave_garbage(bytes);
+        true
+    }
+
+    /// Its first event goes. Was there one?
+    pub(crate) fn displace(&mut self) -> bool {
+        let Some(slot) = self.batch.pop_first() else { return false };
+        self.leave_garbage(slot.len as usize);
+        true
+    }
+
+    fn leave_garbage(&mut self, bytes: usize) {
+        self.garbage += bytes;
         if self.garbage > MAX_GARBAGE {
             self.clear_garbage();
         }
-        true
     }
 
     fn clear_garbage(&mut self) {

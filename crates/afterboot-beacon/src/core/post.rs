@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{BATCH_BYTES, Core, LANES, Now, Open, SLOT_BYTES, lane};
+use super::batch::name_bytes;
+use super::{BATCH_BYTES, Core, LANES, MAX_LETTER, Now, Open, SLOT_BYTES, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::{NotDurable, ReceiptSender};
 use crate::wire::{BatchWriter, Priority};
@@ -25,7 +26,7 @@ pub(crate) struct Posting<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Dropped(DropReason),
-    /// Too large for any batch: set aside as a dead letter.
+    /// Too large for any batch: it was set aside as a dead letter.
     Oversize,
 }
 
@@ -35,10 +36,14 @@ impl Core {
         let refused = self.admit(&posting, now);
         if let Err(refusal) = refused {
             if let Some(receipt) = posting.receipt.take() {
-                match refusal {
-                    Refusal::Dropped(reason) => receipt.refuse(reason),
-                    Refusal::Oversize => receipt.say(Err(NotDurable::Oversize)),
-                }
+                let why = match refusal {
+                    Refusal::Dropped(reason) => NotDurable::Dropped(reason),
+                    Refusal::Oversize => NotDurable::Oversize,
+                };
+                self.said.push(receipt.later(Err(why)));
+            }
+            if refusal == Refusal::Oversize {
+                self.bury_oversize(posting.encoded, posting.priority, now);
             }
             return Err(refusal);
         }
@@ -96,6 +101,11 @@ impl Core {
         }
         let alone = self.overhead + BatchWriter::SEQ_ROOM + posting.encoded.len();
         if alone > self.limits.batch_bytes {
+            if alone > MAX_LETTER {
+                let too_large = DropReason::TooLarge;
+                self.ledger.posted(Place::Dropped(too_large), 1);
+                return Err(Refusal::Dropped(too_large));
+            }
             self.ledger.posted(Place::Dead, 1);
             return Err(Refusal::Oversize);
         }
@@ -128,7 +138,8 @@ impl Core {
         };
         let events = usize::from(replaced.is_none());
         // It may need a batch of its own.
-        let bytes = (BATCH_BYTES + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
+        let batch = BATCH_BYTES + name_bytes(&self.user) + name_bytes(&self.session);
+        let bytes = (batch + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
         while self.ledger.in_memory() as usize + events > self.limits.events
             // One has room in any case, however little memory is allowed.
             || self.bytes + bytes > self.limits.bytes && self.ledger.in_memory() > 0
@@ -141,29 +152,30 @@ impl Core {
         true
     }
 
-    /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays.
+    /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays, and so does what
+    /// lies on it: somebody may have a receipt for that.
     fn displace_one(&mut self) -> bool {
         let displaced = Place::Dropped(DropReason::Displaced);
         for priority in LANES.into_iter().rev() {
             let lane = lane(priority);
-            while let Some(batch) = self.queues[lane].front_mut() {
+            let at = self.queues[lane].iter().position(|batch| !batch.is_empty() && !self.is_on_disk(batch));
+            let batch = at.and_then(|at| Some((at, self.queues[lane].get_mut(at)?)));
+            if let Some((at, batch)) = batch {
                 let before = batch.bytes();
-                let Some(slot) = batch.pop_first() else {
-                    // Emptied before: what it had to declare goes with a later one.
-                    if let Some(batch) = self.queues[lane].pop_front() {
-                        self.give_up(batch, Place::Queued, DropReason::Displaced);
-                    }
-                    continue;
-                };
-                let stream = batch.head.stream;
+                let Some(slot) = batch.pop_first() else { return false };
+                let (stream, emptied) = (batch.head.stream, batch.is_empty());
                 self.bytes -= before - batch.bytes();
                 self.ledger.shift(Place::Queued, displaced, 1);
                 self.gaps.add(stream, slot.seq, DropReason::Displaced.as_str());
+                // It has no number left that a row could be known by. What it declares goes with a later one.
+                if emptied && let Some(batch) = self.queues[lane].remove(at) {
+                    self.give_up(batch, Place::Queued, DropReason::Displaced);
+                }
                 return true;
             }
             if let Some(open) = &mut self.open[lane] {
                 let before = open.batch.bytes();
-                if open.batch.receipts.is_empty() && open.batch.pop_first().is_some() {
+                if open.batch.receipts.is_empty() && open.displace() {
                     self.bytes -= before - open.batch.bytes();
                     self.ledger.shift(Place::Queued, displaced, 1);
                     return true;

@@ -38,8 +38,12 @@ impl Core {
     /// Would it read from the spool, if it was time? A shut gate opens for one probe, and where nothing new is there to
     /// be it, something on disk is.
     pub(super) fn wants_to_replay(&self) -> bool {
-        let may = self.endpoint.is_open() || self.ledger.in_memory() == 0;
-        self.has_spool && self.replay.is_empty() && may
+        // A part of a row of somebody who has gone waits in memory for their return, and holds nobody else up.
+        let others = self.replay.iter().filter(|batch| !self.may_be_replayed(batch));
+        let read = self.replay.len() > others.clone().count();
+        let waiting: u64 = others.map(Batch::events).sum();
+        let may = self.endpoint.is_open() || self.ledger.in_memory() == waiting;
+        self.has_spool && !read && may
     }
 
     /// Restored for the same user only; an anonymous one for anybody.

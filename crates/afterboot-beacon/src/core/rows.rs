@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Batch, Core, Moment, Now};
+use super::{Batch, Core, MAX_LETTER, Moment, Now};
 use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
+use crate::receipt::NotDurable;
 use crate::wire::{Gap, StreamId};
 
 /// A row that the spool gave up.
@@ -38,7 +39,7 @@ impl Core {
             batch.rows = vec![Arc::new(row)];
             batch.partial = false;
             let receipts = Core::receipts_of(&mut batch);
-            if receipts.is_empty() || !self.endpoint.is_open() {
+            if receipts.is_empty() || !self.endpoint.is_open() || self.is_erased(&batch) {
                 self.bytes -= batch.bytes();
                 self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
             } else {
@@ -46,7 +47,7 @@ impl Core {
                 self.enqueue(batch);
             }
             for receipt in receipts {
-                receipt.written();
+                self.said.push(receipt.later(Ok(())));
             }
         }
         if self.ledger.spooled() > 0 {
@@ -59,9 +60,13 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                receipt.failed(why);
+                self.said.push(receipt.later(Err(NotDurable::Disk(why.to_owned()))));
             }
-            self.enqueue(batch);
+            if self.is_erased(&batch) {
+                self.give_up(batch, Place::Queued, DropReason::Erased);
+            } else {
+                self.enqueue(batch);
+            }
         }
     }
 
@@ -73,6 +78,10 @@ impl Core {
     /// The spool gave rows up for room, for their age or because a user asked for it.
     pub(crate) fn evicted(&mut self, rows: &[Evicted]) {
         for evicted in rows {
+            // It was settled while the spool was at work, and waits to be deleted: nothing of it is spooled.
+            if self.settled_rows.contains(&evicted.row) {
+                continue;
+            }
             if let Some(alive) = self.resident.get_mut(&evicted.row) {
                 // In memory as well: only the copy is gone.
                 *alive = false;
@@ -149,10 +158,10 @@ impl Core {
             && self.replay_at.is_some_and(|at| at <= now.at)
     }
 
-    /// The spool is looked through from now on, for this user.
+    /// The spool is looked through from now on, for this user. One whose name fits into no row has none.
     pub(crate) fn begin_replay(&mut self) -> Option<String> {
         self.replay_again = false;
-        self.user.clone()
+        self.user.clone().filter(|user| user.len() <= MAX_LETTER)
     }
 
     /// Rows in memory, which a listing leaves out.

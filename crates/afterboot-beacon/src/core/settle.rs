@@ -1,11 +1,12 @@
 //! What became of a request.
 
+use std::mem;
 use std::time::Duration;
 
 use super::{Batch, Core, Now, Outgoing};
 use crate::endpoint::HeldReason;
-use crate::ledger::Place;
-use crate::wire::Verdict;
+use crate::ledger::{DropReason, Place};
+use crate::wire::{MAX_BODY, Priority, Verdict};
 
 /// What the answer to a batch, or its absence, means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +32,11 @@ pub(crate) struct DeadBatch {
     pub(crate) status: Option<u16>,
 }
 
-/// So many dead letters wait for a disk that does not work.
-#[cfg(feature = "spool")]
-const DEAD_KEPT: usize = 100;
+/// Dead letters that wait for the disk have this share of the memory for themselves.
+const DEAD_SHARE: usize = 4;
+
+/// A larger event is not kept as a dead letter: no row is read that inflates to more.
+pub(crate) const MAX_LETTER: usize = 4 * MAX_BODY;
 
 impl Core {
     /// A request has ended.
@@ -101,13 +104,16 @@ impl Core {
 
     /// Back ahead of what came later.
     fn again(&mut self, batch: Batch) {
+        if self.is_erased(&batch) {
+            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+        }
         self.ledger.shift(Place::InFlight, Place::Queued, batch.events());
         self.enqueue(batch);
     }
 
     fn halve(&mut self, mut batch: Batch) {
         if batch.len() < 2 {
-            let gaps = std::mem::take(&mut batch.head.gaps);
+            let gaps = mem::take(&mut batch.head.gaps);
             if gaps.is_empty() {
                 return self.bury(batch, "oversize", Some(413));
             }
@@ -117,30 +123,43 @@ impl Core {
             return self.again(batch);
         }
         let rest = batch.split_off(batch.len().div_ceil(2));
-        self.bytes += super::BATCH_BYTES;
+        self.bytes += rest.own_bytes();
         self.again(rest);
         self.again(batch);
     }
 
     /// Becomes a dead letter: its numbers will not come by themselves.
     fn bury(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
+        if self.is_erased(&batch) {
+            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+        }
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
         self.gaps.declare(batch.gaps("dead"));
-        self.gaps.declare(std::mem::take(&mut batch.head.gaps));
+        self.gaps.declare(mem::take(&mut batch.head.gaps));
         self.forget_rows(&mut batch);
         if !batch.is_empty() {
-            self.dead.push(DeadBatch { batch, reason, status });
+            self.set_aside(DeadBatch { batch, reason, status });
+        }
+    }
+
+    /// A disk that is slow or does not work must not make memory grow: the oldest go, and stay counted.
+    fn set_aside(&mut self, dead: DeadBatch) {
+        self.dead_bytes += dead.batch.bytes();
+        self.dead.push_back(dead);
+        while self.dead.len() > 1 && self.dead_bytes > self.limits.bytes / DEAD_SHARE {
+            let Some(oldest) = self.dead.pop_front() else { break };
+            self.dead_bytes -= oldest.batch.bytes();
         }
     }
 
     /// A single event that fits no batch: counted as dead when it was posted.
-    pub(crate) fn bury_oversize(&mut self, encoded: &[u8], priority: crate::wire::Priority, now: Now) {
+    pub(super) fn bury_oversize(&mut self, encoded: &[u8], priority: Priority, now: Now) {
         let mut batch = self.new_batch(priority, now);
         batch.push(0, encoded);
         batch.newest_at = now.wall;
         self.number(&mut batch);
-        self.gaps.declare(std::mem::take(&mut batch.head.gaps));
+        self.gaps.declare(mem::take(&mut batch.head.gaps));
         let stream = batch.head.stream;
         self.gaps.declare(batch.slots().first().map(|slot| crate::wire::Gap {
             stream,
@@ -148,7 +167,7 @@ impl Core {
             last: slot.seq,
             why: "dead".to_owned(),
         }));
-        self.dead.push(DeadBatch { batch, reason: "oversize", status: None });
+        self.set_aside(DeadBatch { batch, reason: "oversize", status: None });
         self.wake_at = super::Moment::ZERO;
     }
 
@@ -167,14 +186,15 @@ impl Core {
     /// The disk did not take them. It is asked again.
     #[cfg(feature = "spool")]
     pub(crate) fn keep_dead(&mut self, dead: Vec<DeadBatch>) {
-        self.dead.extend(dead);
-        // A disk that never works must not make memory grow: they stay counted.
-        let excess = self.dead.len().saturating_sub(DEAD_KEPT);
-        self.dead.drain(..excess);
+        let newer = self.take_dead();
+        for dead in dead.into_iter().chain(newer) {
+            self.set_aside(dead);
+        }
     }
 
     /// Dead letters that nobody has put away yet.
     pub(crate) fn take_dead(&mut self) -> Vec<DeadBatch> {
-        std::mem::take(&mut self.dead)
+        self.dead_bytes = 0;
+        mem::take(&mut self.dead).into()
     }
 }

@@ -1,6 +1,6 @@
 //! What leaves next.
 
-use super::{BATCH_BYTES, Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
+use super::{Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
 use crate::endpoint::Answer;
 use crate::ledger::{DropReason, Place};
 use crate::wire::Priority;
@@ -90,8 +90,8 @@ impl Core {
                     break;
                 }
                 if let Some(next) = queue.pop_front() {
+                    self.bytes -= next.own_bytes();
                     batch.absorb(next);
-                    self.bytes -= BATCH_BYTES;
                 }
             }
         }
@@ -99,7 +99,7 @@ impl Core {
             let fitting = batch.fitting(overhead, limit).max(1);
             if fitting < batch.len() {
                 let rest = batch.split_off(fitting);
-                self.bytes += BATCH_BYTES;
+                self.bytes += rest.own_bytes();
                 self.enqueue(rest);
             }
         }

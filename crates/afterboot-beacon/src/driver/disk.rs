@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use self::calls::{Call, Done};
 use super::Driver;
 use crate::answer::Answerer;
-use crate::core::{Batch, DeadBatch, Moment, Now};
+use crate::core::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
 use crate::dead::{DeadId, DeadLetter};
 use crate::event::BeaconEvent;
 use crate::shared::{Shared, lock};
@@ -199,9 +199,10 @@ impl Disk {
             let mut core = shared.core();
             (core.take_dead(), core.take_settled_rows())
         };
-        let rows: Vec<_> = batches.iter_mut().map(rows::row_of).collect();
         let dead: Vec<_> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
-        let gone: Vec<_> = gone.into_iter().map(RowId).collect();
+        let mut gone: Vec<_> = gone.into_iter().map(RowId).collect();
+        gone.extend(rows::replaced(&batches));
+        let rows: Vec<_> = batches.iter_mut().map(rows::row_of).collect();
         let change = Change { gone: &gone, rows: &rows, dead: &dead };
         match locked.change(change, self.options.durability, now.wall) {
             Ok(put) => {
@@ -277,6 +278,7 @@ impl Driver {
             return Some(call);
         }
         if let Some(Erasing { user, answer, in_memory }) = self.disk.erasing.pop() {
+            core.erase_replayed(&user);
             return Some((Call::Erase(user), InHand::Erase { answer, in_memory }));
         }
         if !self.disk.asked.is_empty() {
@@ -314,17 +316,15 @@ impl Driver {
 
     fn call_failed(&mut self, why: &str, in_hand: InHand, now: Now) {
         self.disk.trouble_until = Some(now.at + TRY_AGAIN);
-        let mut core = self.shared.core();
-        core.spool_lost();
+        self.shared.core().spool_lost();
         match in_hand {
             InHand::Nothing => {}
-            InHand::Rows(rows) => core.keep_settled_rows(rows),
-            InHand::Batches(batches) => core.not_spooled(batches, why),
-            InHand::Dead(dead) => core.keep_dead(dead),
+            InHand::Rows(rows) => self.shared.core().keep_settled_rows(rows),
+            InHand::Batches(batches) => self.shared.core().not_spooled(batches, why),
+            InHand::Dead(dead) => self.shared.core().keep_dead(dead),
             InHand::Erase { answer, .. } => answer.say(Err(why.to_owned())),
             InHand::Asked(command) => refuse(command, why),
         }
-        drop(core);
         let first = lock(&self.shared.quality).spool_trouble.replace(why.to_owned()).is_none();
         if first {
             tracing::warn!(why, "the spool does not work: events stay in memory");
@@ -366,6 +366,10 @@ impl Driver {
 
     pub(super) fn erase(&mut self, user: String, answer: Answerer<Result<u64, String>>, now: Now) {
         let in_memory = self.shared.core().erase_user(&user, now);
+        // A name that fits into no row, which the database would not even look for.
+        if user.len() > MAX_LETTER {
+            return answer.say(Ok(in_memory));
+        }
         self.disk.erasing.push(Erasing { user, answer, in_memory });
     }
 }

@@ -177,7 +177,8 @@ impl Driver {
             self.commands.close();
             while let Ok(command) = self.commands.try_recv() {
                 if let Command::Leave(Leave { answer: Some(answer), .. }) = command {
-                    answer.say(self.shared.core().ledger.counters());
+                    let counters = self.shared.core().ledger.counters();
+                    answer.say(counters);
                 }
             }
         }

@@ -11,13 +11,14 @@ use rusqlite::{
 
 use super::rows::{Evicted, MAX_ROW, NewDead, NewRow, Row, RowId, Totals, Why};
 use super::{Durability, SpoolError, sql};
-use crate::wire::{MAX_BODY, Priority, StreamId, gunzip};
+use crate::core::MAX_LETTER;
+use crate::wire::{Priority, StreamId, gunzip};
 
 // Pages are written once into the log and once into the file, so a larger log saves nothing.
 const LOG_LIMIT: u32 = 4 << 20;
 
 /// How large a body may inflate: one event may be larger than a batch should be.
-pub(crate) const MAX_INFLATED: usize = 4 * MAX_BODY;
+pub(crate) const MAX_INFLATED: usize = MAX_LETTER;
 
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
 

@@ -17,6 +17,8 @@ mod batching;
 mod posting;
 mod found;
 #[cfg(feature = "spool")]
+mod attack;
+#[cfg(feature = "spool")]
 mod letters;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod torture;

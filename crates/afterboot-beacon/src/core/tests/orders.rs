@@ -1,6 +1,8 @@
 //! Who goes first, and who has to go.
 
 use super::*;
+use crate::core::Evicted;
+use crate::ledger::DropReason;
 
 fn posted(core: &mut Core, priority: Priority, names: impl IntoIterator<Item = String>, now: Now) {
     for name in names {
@@ -21,7 +23,7 @@ fn at_the_limit_vital_outlives_basic() {
     posted(&mut core, Priority::Vital, names("v", 5), at(1));
     assert_eq!(
         post(&mut core, "late basic", Wish::default(), at(2)),
-        Err(Refusal::Dropped(crate::ledger::DropReason::QueueFull))
+        Err(Refusal::Dropped(DropReason::QueueFull))
     );
     posted(&mut core, Priority::Vital, names("w", 17), at(3));
     core.endpoint.online(at(4).at);
@@ -221,4 +223,22 @@ fn an_event_in_memory_only_does_not_hide_behind_a_durable_one() {
     let on_its_way: u64 = for_disk.iter().map(|batch| batch.events()).sum();
     let counters = core.ledger.counters();
     assert_eq!((counters.spooled, on_its_way), (1, 1));
+}
+
+/// B6: the spool gives a row up at the moment at which the server takes its events.
+#[test]
+fn a_row_that_is_evicted_after_its_events_were_settled_is_no_loss() {
+    let mut core = core(1000, true);
+    let (receipt, _receipt) = durable();
+    let wish = Wish { priority: Priority::Vital, receipt, ..Wish::default() };
+    let _ = post(&mut core, "durable", wish, at(0));
+    let written = core.take_for_disk(at(0)).into_iter().map(|batch| (batch, 7)).collect();
+    core.spooled(written, at(1));
+    let outgoing = core.take(at(1000)).unwrap();
+    accept(&mut core, outgoing, at(1001));
+    let reason = DropReason::SpoolFull;
+    core.evicted(&[Evicted { row: 7, stream: STREAM, first: 0, last: 0, events: 1, reason }]);
+    let counters = core.ledger.counters();
+    assert_eq!((counters.acked, counters.dropped_in_all(), counters.spooled), (1, 0, 0), "{counters:?}");
+    assert!(counters.balances(), "{counters:?}");
 }

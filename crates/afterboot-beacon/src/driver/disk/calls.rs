@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, SpoolError>;
 #[derive(Debug)]
 pub(super) enum Call {
     Open { options: SpoolOptions, app: String, last_row: i64 },
-    Put(Vec<NewRow>),
+    Put { gone: Vec<RowId>, rows: Vec<NewRow> },
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
     Replay { user: Option<String>, skip: HashSet<i64> },
@@ -65,8 +65,9 @@ pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
 }
 
 pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
+    let gone = rows::replaced(&batches);
     let rows = batches.iter_mut().map(rows::row_of).collect();
-    (Call::Put(rows), InHand::Batches(batches))
+    (Call::Put { gone, rows }, InHand::Batches(batches))
 }
 
 /// Dead letters first: they are written before the rows that they were in are deleted.
@@ -114,7 +115,10 @@ impl Call {
     fn ask(self, spool: &mut Spool, durability: Durability, now: u64) -> Answer {
         match self {
             Call::Open { .. } => Answer::Closed,
-            Call::Put(rows) => Answer::Written(spool.put(&rows, durability, now)),
+            Call::Put { gone, rows } => {
+                let change = Change { gone: &gone, rows: &rows, dead: &[] };
+                Answer::Written(spool.change(change, durability, now))
+            }
             Call::Bury(dead) => {
                 let change = Change { dead: &dead, ..Change::default() };
                 Answer::Buried(spool.change(change, durability, now))
@@ -168,6 +172,7 @@ impl Driver {
             (Answer::Tidied(Ok(expired)), _) => self.evicted(&expired),
             (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
                 self.evicted(&erased.rows);
+                self.shared.core().declare_elsewhere(rows::gaps(&erased.orphans));
                 let on_disk = [erased.rows, erased.orphans, erased.dead];
                 let on_disk: u64 = on_disk.iter().flatten().map(|gone| u64::from(gone.events)).sum();
                 answer.say(match erased.failed {
