@@ -27,6 +27,12 @@ impl Randomness {
         }
         Randomness { process, rng: StdRng::from_seed(seed) }
     }
+
+    fn draw<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.rng.fill_bytes(&mut bytes);
+        bytes
+    }
 }
 
 thread_local! {
@@ -39,16 +45,15 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
 }
 
 fn random_in<const N: usize>(process: u32) -> [u8; N] {
-    RANDOMNESS.with_borrow_mut(|randomness| {
+    let drawn = RANDOMNESS.try_with(|randomness| {
+        let mut randomness = randomness.borrow_mut();
         if randomness.as_ref().is_none_or(|known| known.process != process) {
             *randomness = Some(Randomness::new(process));
         }
-        let mut bytes = [0; N];
-        if let Some(known) = randomness {
-            known.rng.fill_bytes(&mut bytes);
-        }
-        bytes
-    })
+        randomness.as_mut().map(Randomness::draw)
+    });
+    // A thread on its way out may still post, and has no generator any more.
+    drawn.ok().flatten().unwrap_or_else(|| Randomness::new(process).draw())
 }
 
 pub(crate) fn stream() -> StreamId {
@@ -59,4 +64,36 @@ pub(crate) fn stream() -> StreamId {
 /// just asked for: a second call of the system's would be a fifth of what a post costs.
 pub(crate) fn event(wall: u64, process: u32) -> Uuid {
     Builder::from_unix_timestamp_millis(wall, &random_in(process)).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread;
+
+    struct Draws(Sender<[u8; 16]>);
+
+    impl Drop for Draws {
+        fn drop(&mut self) {
+            let _ = self.0.send(super::random());
+        }
+    }
+
+    thread_local! {
+        static LAST: RefCell<Option<Draws>> = const { RefCell::new(None) };
+    }
+
+    /// B6: a post from the destructor of a thread's own data is a post, and does not end the process.
+    #[test]
+    fn a_thread_on_its_way_out_has_names_to_give() {
+        let (drawn, names) = channel();
+        thread::spawn(move || {
+            LAST.set(Some(Draws(drawn)));
+            super::random::<16>()
+        })
+        .join()
+        .unwrap();
+        assert_ne!(names.recv().unwrap(), [0; 16]);
+    }
 }

@@ -1,5 +1,6 @@
 //! What was broken once, each by its smallest case, and a search for more.
 
+mod odd;
 mod whole;
 
 use std::future::{Future, IntoFuture};

@@ -1,6 +1,7 @@
 //! A whole beacon, a real spool and a server that answers anything, in any order of calls, under a paused clock.
 
 mod far;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use afterboot_beacon::testing::ScriptedTransport;
-use afterboot_beacon::wire::{Counters, MAX_BODY};
+use afterboot_beacon::wire::Counters;
 use afterboot_beacon::{Beacon, SpoolOptions};
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,126 +18,10 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::far::{Far, Mood};
-
-const USERS: [Option<&str>; 4] = [None, Some("a"), Some("b\n\0\""), Some("c")];
+use self::steps::{Setting, Step, USERS, Wish, setting, step};
 
 /// Real time that a case may take. One that spins takes for ever, because virtual time then stands still.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-#[derive(Debug, Clone)]
-struct Wish {
-    size: u32,
-    vital: bool,
-    signal: bool,
-    durable: bool,
-    delay: Option<Duration>,
-    keep: Option<Duration>,
-    merge: Option<u8>,
-}
-
-impl Wish {
-    fn small(vital: bool) -> Wish {
-        Wish { size: 10, vital, signal: false, durable: false, delay: None, keep: None, merge: None }
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Post(Wish),
-    Many(u8, bool),
-    Wait(u32),
-    User(usize),
-    Session(u8),
-    Offline,
-    Online,
-    Server(Mood),
-    Flush { ms: u32, waits: bool },
-    Checkpoint { ms: u32, waits: bool },
-    Erase(usize),
-    Replay,
-    Purge,
-    Restart { ms: u32, says_so: bool },
-}
-
-#[derive(Debug, Clone)]
-struct Setting {
-    seed: u64,
-    events: usize,
-    batch_events: usize,
-    batch_bytes: usize,
-    tight: bool,
-    spool: Option<u64>,
-    spread: u64,
-}
-
-fn setting() -> impl Strategy<Value = Setting> {
-    (
-        any::<u64>(),
-        prop::sample::select(vec![1, 5, 40, 20_000]),
-        prop::sample::select(vec![1, 10, 100]),
-        prop::sample::select(vec![1024, 8192, MAX_BODY]),
-        any::<bool>(),
-        prop::sample::select(vec![None, Some(512 << 10), Some(64 << 20), Some(64 << 20)]),
-        prop::sample::select(vec![0, 30]),
-    )
-        .prop_map(|(seed, events, batch_events, batch_bytes, tight, spool, spread)| Setting {
-            seed,
-            events,
-            batch_events,
-            batch_bytes,
-            tight,
-            spool,
-            spread,
-        })
-}
-
-fn wish() -> impl Strategy<Value = Wish> {
-    let size =
-        prop_oneof![8 => 0..300u32, 2 => 300..9000u32, 1 => 50_000..66_000u32, 1 => 66_000..400_000u32];
-    let delay = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(3), Duration::MAX]);
-    let keep = prop::sample::select(vec![Duration::ZERO, Duration::from_secs(20), Duration::MAX]);
-    (
-        size,
-        any::<bool>(),
-        prop::bool::weighted(0.1),
-        prop::bool::weighted(0.25),
-        prop::option::weighted(0.2, delay),
-        prop::option::weighted(0.1, keep),
-        prop::option::weighted(0.3, 0..3u8),
-    )
-        .prop_map(|(size, vital, signal, durable, delay, keep, merge)| Wish {
-            size,
-            vital,
-            signal,
-            durable,
-            delay,
-            keep,
-            merge,
-        })
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    use Mood::{Anything, Down, Partial, Slow, Small, Well};
-    let wait = prop_oneof![0..50u32, 50..3000u32, 3000..40_000u32, 100_000..700_000u32];
-    let mood = prop::sample::select(vec![Well, Down, Anything, Anything, Partial, Partial, Small, Slow]);
-    let ms = || prop::sample::select(vec![0, 5, 400, 3000, 20_000]);
-    prop_oneof![
-        10 => wish().prop_map(Step::Post),
-        3 => (1..120u8, any::<bool>()).prop_map(|(count, vital)| Step::Many(count, vital)),
-        8 => wait.prop_map(Step::Wait),
-        3 => (0..USERS.len()).prop_map(Step::User),
-        1 => (0..2u8).prop_map(Step::Session),
-        1 => Just(Step::Offline),
-        2 => Just(Step::Online),
-        4 => mood.prop_map(Step::Server),
-        2 => (ms(), any::<bool>()).prop_map(|(ms, waits)| Step::Flush { ms, waits }),
-        2 => (ms(), any::<bool>()).prop_map(|(ms, waits)| Step::Checkpoint { ms, waits }),
-        1 => (1..USERS.len()).prop_map(Step::Erase),
-        1 => Just(Step::Replay),
-        1 => Just(Step::Purge),
-        1 => (ms(), any::<bool>()).prop_map(|(ms, says_so)| Step::Restart { ms, says_so }),
-    ]
-}
 
 type Shared<T> = Arc<Mutex<T>>;
 
@@ -379,7 +264,7 @@ fn run(setting: &Setting, steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24),
+        cases: 100,
         failure_persistence: None,
         max_shrink_iters: 300,
         ..ProptestConfig::default()

@@ -1,3 +1,5 @@
+//! The server, which answers as it likes and remembers everything.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
