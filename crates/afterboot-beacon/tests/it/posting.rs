@@ -6,8 +6,8 @@ use std::time::Duration;
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::{Ack, Priority};
 use afterboot_beacon::{
-    Beacon, BeaconBuilder, BeaconEvent, DropReason, Early, EndpointState, Next, NotDurable, Response,
-    SpoolState, Token,
+    Beacon, BeaconBuilder, BeaconEvent, DropReason, Early, EndpointState, HeldReason, Next, NotDurable,
+    Response, SpoolState, Token,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -188,6 +188,29 @@ async fn a_token_is_asked_for_again_when_the_endpoint_refuses_it() {
     assert!(!format!("{beacon:?}").contains("token 2"), "a token in Debug");
 }
 
+/// A line break at the end of a file with a token, say.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_no_header_may_hold_holds_the_endpoint_until_there_is_another() {
+    let asked = Mutex::new(0);
+    let ask = move || {
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        let token = Token::new(if *asked == 1 { "secret\n" } else { "secret" });
+        async move { Some(token) }
+    };
+    let server = ScriptedTransport::accepting();
+    let beacon = beacon(&server).token_from(ask).build().unwrap();
+    beacon.post("a", &1).signal();
+    sleep(secs(1)).await;
+    let health = beacon.health();
+    assert!(matches!(health.endpoint, EndpointState::Held { why: HeldReason::Token, .. }), "{health:?}");
+    assert!(!format!("{health:?}").contains("secret"));
+    sleep(secs(31)).await;
+    assert_eq!(beacon.counters().acked, 1);
+    assert_eq!(beacon.health().last_error, None);
+    assert!(beacon.counters().dropped.is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn offline_holds_everything_and_online_ends_a_backoff_but_no_hold() {
     let server = ScriptedTransport::accepting();
@@ -360,6 +383,8 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_allowed() {
         .vital_delay(secs(2))
         .basic_delay(secs(1))
         .request_time_limit(Duration::ZERO)
+        .max_bytes(3)
+        .token(Token::new("secret\n"))
         .build()
         .unwrap_err();
     assert!(wrong.is_config());
@@ -373,6 +398,8 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_allowed() {
         "basic_delay is 1s: more than 1 s",
         "request_time_limit is 0: more than 0",
         "endpoint is missing",
+        "max_bytes is 3: at least the bytes of a batch, 1024",
+        "token holds a line break",
     ] {
         assert!(said.contains(part), "{part:?} is not in {said:?}");
     }

@@ -25,7 +25,7 @@ pub(super) enum Call {
     Put { gone: Vec<RowId>, rows: Vec<NewRow> },
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
-    Replay { user: Option<String>, skip: HashSet<i64> },
+    Replay { user: Option<String>, skip: HashSet<i64>, adopts: bool },
     Tidy,
     Erase(String),
     ListDead { after: Option<DeadId>, limit: usize },
@@ -127,8 +127,12 @@ impl Call {
                 let rows: Vec<RowId> = rows.into_iter().map(RowId).collect();
                 Answer::Deleted(spool.delete(&rows))
             }
-            Call::Replay { user, skip } => {
-                let adopted = spool.adopt(user.as_deref(), now, REPLAY_AT_ONCE * 20);
+            Call::Replay { user, skip, adopts } => {
+                let adopted = if adopts {
+                    spool.adopt(user.as_deref(), now, REPLAY_AT_ONCE * 20)
+                } else {
+                    Adopted::default()
+                };
                 let expired = spool.expire(now);
                 let skips = |row: RowId| skip.contains(&row.0);
                 let rows = expired.and_then(|expired| {
