@@ -6,32 +6,32 @@ use std::time::Duration;
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::{Ack, Priority};
 use afterboot_beacon::{
-    Beacon, BeaconBuilder, BeaconEvent, DropReason, Early, EndpointState, HeldReason, Next, NotDurable,
-    Response, SpoolState, Token,
+    Beacon, BeaconBuilder, BeaconEvent, DropReason, EndpointState, HeldReason, Next, NotDurable, Response,
+    SpoolState, Token,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-fn secs(seconds: u64) -> Duration {
+pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn beacon(server: &ScriptedTransport) -> BeaconBuilder {
+pub(crate) fn beacon(server: &ScriptedTransport) -> BeaconBuilder {
     Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).wall_from_tokio().seed(1)
 }
 
-fn data(server: &ScriptedTransport) -> Vec<Value> {
+pub(crate) fn data(server: &ScriptedTransport) -> Vec<Value> {
     let events = server.seen().into_iter().flat_map(|seen| seen.batch.events);
     events.map(|event| serde_json::from_str(event.data.get()).unwrap()).collect()
 }
 
-fn routes(server: &ScriptedTransport) -> Vec<String> {
+pub(crate) fn routes(server: &ScriptedTransport) -> Vec<String> {
     server.seen().into_iter().flat_map(|seen| seen.batch.events).map(|event| event.route).collect()
 }
 
-async fn settled(beacon: &Beacon) {
+pub(crate) async fn settled(beacon: &Beacon) {
     let flushed = beacon.flush(secs(60)).await;
     assert!(flushed.complete && flushed.counters.balances(), "{flushed:?}");
 }
@@ -48,7 +48,7 @@ async fn only_allowed_keys_leave() {
     assert_eq!(beacon.health().keys_removed, 2);
 }
 
-struct Fails;
+pub(crate) struct Fails;
 impl Serialize for Fails {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
         Err(serde::ser::Error::custom("no"))
@@ -301,43 +301,6 @@ async fn a_large_event_is_warned_about_once_a_route() {
         }
     }
     assert_eq!(warned, ["large".to_owned(), "r".repeat(128)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_was_posted_before_there_was_a_beacon_comes_first_and_in_order() {
-    static EARLY: Early = Early::new();
-    for n in 0..3 {
-        EARLY.post("early", &json!({"n": n, "secret": 1}));
-    }
-    EARLY.post("state", &1).merge_by("k");
-    EARLY.post("state", &2).merge_by("k");
-    EARLY.post("fails", &Fails);
-    EARLY.post("crash", &1).signal();
-    assert_eq!(EARLY.len(), 6);
-    let server = ScriptedTransport::accepting();
-    let beacon = beacon(&server).allow("early", ["n"]).early(&EARLY).build().unwrap();
-    beacon.post("late", &1);
-    EARLY.post("by the old name", &2);
-    assert!(EARLY.is_empty());
-    settled(&beacon).await;
-    let basic: Vec<Value> = data(&server).split_off(1);
-    assert_eq!(routes(&server), ["crash", "early", "early", "early", "state", "late", "by the old name"]);
-    assert_eq!(basic, [json!({"n": 0}), json!({"n": 1}), json!({"n": 2}), json!(2), json!(1), json!(2)]);
-    let counters = beacon.counters();
-    assert_eq!((counters.posted, counters.merged, counters.dropped["unencodable"]), (9, 1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_early_queue_is_bounded_and_what_did_not_fit_is_counted() {
-    static EARLY: Early = Early::new();
-    for n in 0..1003 {
-        EARLY.post("early", &n);
-    }
-    let server = ScriptedTransport::accepting();
-    let beacon = beacon(&server).early(&EARLY).build().unwrap();
-    settled(&beacon).await;
-    let counters = beacon.counters();
-    assert_eq!((counters.posted, counters.acked, counters.dropped["early_full"]), (1003, 1000, 3));
 }
 
 #[tokio::test(start_paused = true)]
