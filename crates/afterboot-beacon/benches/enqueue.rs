@@ -3,6 +3,9 @@
 //! round asserts that every event is where it should be. Fails where a promise is missed.
 #![expect(clippy::print_stdout, reason = "a program's results")]
 
+#[path = "../tests/support/server.rs"]
+#[expect(dead_code, reason = "shared with the tests, which ask it more")]
+mod collector;
 #[path = "floor/mod.rs"]
 mod floor;
 
@@ -12,9 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use afterboot_beacon::wire::Ack;
-use afterboot_beacon::{Beacon, Request, Response, Sending, Transport, TransportError};
+use afterboot_beacon::Beacon;
+use afterboot_beacon::testing::ScriptedTransport;
 
+use crate::collector::{Mode, Server};
 use crate::floor::{DATA, EVENT, Floor, Times, USER, instant};
 
 /// How much is measured.
@@ -43,29 +47,15 @@ fn main() -> ExitCode {
     if size.judged && kept.contains(&false) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Takes every event at once: the ack costs next to nothing, so that the client's own work is measured.
-#[derive(Debug)]
-struct Accepting;
-
-impl Transport for Accepting {
-    fn send(&self, request: Request) -> Sending {
-        Box::pin(async move {
-            let counters = request.headers.counters;
-            // Of the two requests under way one may be larger: both sums are of full batches.
-            let body = afterboot_beacon::wire::gunzip(&request.body, 1 << 20).map_err(TransportError::new)?;
-            let batch = afterboot_beacon::wire::Batch::parse(&body).map_err(TransportError::new)?;
-            assert!(counters.balances());
-            let body =
-                serde_json::to_vec(&Ack::all_accepted(batch.events.len())).map_err(TransportError::new)?;
-            Ok(Response { status: 202, body, ..Response::default() })
-        })
-    }
-}
-
-fn beacon(offline: bool) -> Beacon {
+/// Without a server nothing ever leaves.
+fn beacon(server: Option<&Server>) -> Beacon {
     let builder = Beacon::builder("shop").user(USER).max_events(2_000_000).max_bytes(1 << 30);
-    let beacon = builder.transport(Accepting).build().expect("a valid configuration");
-    if offline {
+    let builder = match server {
+        Some(server) => builder.endpoint(&server.url()),
+        None => builder.transport(ScriptedTransport::accepting()),
+    };
+    let beacon = builder.build().expect("a valid configuration");
+    if server.is_none() {
         beacon.notify_offline();
     }
     beacon
@@ -106,7 +96,7 @@ struct Row {
 
 const ROWS: [Row; 6] = [
     Row { name: "post, nothing leaves", offline: true, how: How::Basic, threads: 1 },
-    Row { name: "post, everything is acked meanwhile", offline: false, how: How::Basic, threads: 1 },
+    Row { name: "post, a server acks meanwhile", offline: false, how: How::Basic, threads: 1 },
     Row { name: "post().vital()", offline: true, how: How::Vital, threads: 1 },
     Row { name: "post().merge_by(one of 4 keys)", offline: true, how: How::Merged, threads: 1 },
     Row { name: "post, 2 threads", offline: true, how: How::Basic, threads: 2 },
@@ -129,15 +119,17 @@ fn floor_round(events: usize, threads: usize) -> (Times, f64) {
 }
 
 fn round(row: &Row, events: usize) -> Times {
-    let beacon = beacon(row.offline);
+    let server = (!row.offline).then(|| Server::start(Mode::Ok));
+    let beacon = beacon(server.as_ref());
     let each = events / row.threads;
     let (how, posting) = (row.how, beacon.clone());
     let mut times = on_threads(row.threads, each, move |times| timed(times, |seq| post(&posting, how, seq)));
     let posted = (each * row.threads) as u64;
-    if !row.offline {
+    if let Some(server) = &server {
         let flushed = beacon.flush_blocking(Duration::from_secs(60));
         assert!(flushed.complete, "{flushed:?}");
         assert_eq!(flushed.counters.acked, posted);
+        assert_eq!(server.look(|ledger| ledger.accepted.len()) as u64, posted);
     }
     let counters = beacon.counters();
     assert!(counters.balances(), "{counters:?}");
@@ -222,7 +214,7 @@ fn line(name: &str, times: Times, ratio: Option<f64>) {
 fn at_depths(size: &Size) -> bool {
     let mut rounds: Vec<Vec<Times>> = vec![Vec::new(); size.depths.len()];
     for _ in 0..size.rounds {
-        let beacon = beacon(true);
+        let beacon = beacon(None);
         let mut queued = 0;
         for (&depth, rounds) in size.depths.iter().zip(&mut rounds) {
             for seq in queued..depth {

@@ -1,5 +1,5 @@
 //! When events leave, as a timeline. A minute and a half of it, in virtual time, so it prints at once.
-#![expect(clippy::print_stdout, reason = "an example's result")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example's result")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -49,6 +49,10 @@ fn describe(seen: &Seen, mood: Mood) -> String {
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(option) = std::env::args().nth(1) {
+        eprintln!("watch_batches: unknown option {option:?}: none is allowed");
+        std::process::exit(2);
+    }
     let timeline = Arc::new(Mutex::new(Timeline { begun: Instant::now(), last: None }));
     let mood = Arc::new(Mutex::new(Mood::Well));
     let say = {

@@ -80,6 +80,11 @@ impl Beacon {
     }
 
     /// Somebody else is there now, or nobody. What was posted before leaves under the name that it was posted under.
+    ///
+    /// **One user at a time, for the whole beacon.** It is made for an application that somebody uses: each change seals the
+    /// batch that is being filled, and while one user is there, nothing of another's is read back from the spool. A
+    /// service that acts for many users at once stays anonymous and puts the user into the data, or tasks would post under
+    /// each other's names.
     pub fn set_user(&self, user: Option<&str>) {
         let shared = self.shared();
         let now = shared.now();
@@ -172,15 +177,16 @@ impl Beacon {
         counters.unwrap_or_else(|| self.counters())
     }
 
-    /// [`checkpoint`](Beacon::checkpoint) for a thread without a runtime.
+    /// [`checkpoint`](Beacon::checkpoint) for a thread without a runtime, as [`shutdown_blocking`](Beacon::shutdown_blocking).
     pub fn checkpoint_blocking(&self, deadline: Duration) -> Counters {
         let counters = self.begin_leaving(deadline, false).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())
     }
 
     /// Ends the beacon within one total budget: takes nothing in any more, sends vital and then basic events while time
-    /// lasts, calls off what is under way, spools the rest, and counts what could not be spooled. The answer accounts
-    /// for every event.
+    /// lasts, and what this beacon has in the spool if the server is well; calls off what is under way, spools the rest,
+    /// and counts what could not be spooled. The answer accounts for every event. What other processes left in the
+    /// spool stays there.
     ///
     /// # Cancel safety
     /// The beacon ends whether or not somebody waits.
@@ -189,7 +195,8 @@ impl Beacon {
         counters.unwrap_or_else(|| self.counters())
     }
 
-    /// [`shutdown`](Beacon::shutdown) for a thread without a runtime.
+    /// [`shutdown`](Beacon::shutdown) for a thread without a runtime. On the thread of a current-thread runtime that the
+    /// beacon was told to run on it gives up 100 ms after the deadline, because nothing can go on meanwhile.
     pub fn shutdown_blocking(&self, deadline: Duration) -> Counters {
         let counters = self.begin_leaving(deadline, true).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())

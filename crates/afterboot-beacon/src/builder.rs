@@ -46,6 +46,8 @@ pub struct BeaconBuilder {
     app: String,
     transport: Option<TransportSource>,
     endpoint_is_wrong: bool,
+    /// How many times something to send by was given.
+    transports: u32,
     tokens: Tokens,
     user: Option<String>,
     session: Option<String>,
@@ -71,6 +73,7 @@ impl BeaconBuilder {
             app,
             transport: None,
             endpoint_is_wrong: false,
+            transports: 0,
             tokens: Tokens::none(),
             user: None,
             session: None,
@@ -101,6 +104,7 @@ impl BeaconBuilder {
     /// its own setter.
     #[cfg(feature = "http")]
     pub fn endpoint(mut self, url: &str) -> BeaconBuilder {
+        self.transports += 1;
         match crate::transport::http::HttpTransport::new(url) {
             Ok(_) => self.transport = Some(TransportSource::Url(url.to_owned())),
             Err(error) => {
@@ -113,6 +117,7 @@ impl BeaconBuilder {
 
     /// Sends by a transport of your own.
     pub fn transport(mut self, transport: impl Transport) -> BeaconBuilder {
+        self.transports += 1;
         self.transport = Some(TransportSource::Own(Arc::new(transport)));
         self
     }
@@ -120,6 +125,10 @@ impl BeaconBuilder {
     /// The endpoint's token, sent as `authorization: Bearer …`. It is the application's, not a user's: batches of
     /// several users leave with it.
     pub fn token(mut self, token: Token) -> BeaconBuilder {
+        if !token.is_sendable() {
+            let fault = "token holds a line break or another character that no header may hold: visible ASCII is allowed";
+            self.faults.push(fault.to_owned());
+        }
         self.tokens = Tokens::fixed(token);
         self
     }
@@ -220,6 +229,8 @@ impl BeaconBuilder {
     }
 
     /// For events of this route only these keys of the data leave the process. May be called several times a route.
+    ///
+    /// Keys of the outermost object: what is inside an allowed key leaves whole. Data that is no object becomes `{}`.
     pub fn allow<K: Into<String>>(
         mut self,
         route: impl Into<String>,
@@ -304,8 +315,9 @@ impl BeaconBuilder {
             format!("app is {:?}: 1 to 128 bytes without control characters are allowed", self.app)
         });
         hold(events > 0, &|| "max_events is 0: 1 or more is allowed".to_owned());
-        hold(bytes >= batch_bytes, &|| {
-            format!("max_bytes is {bytes}: at least the bytes of a batch, {batch_bytes}, are allowed")
+        let least = batch_bytes.clamp(MIN_BATCH_BYTES, MAX_BODY);
+        hold(bytes >= least, &|| {
+            format!("max_bytes is {bytes}: at least the bytes of a batch, {least}, are allowed")
         });
         hold((1..=MAX_EVENTS).contains(&batch_events), &|| {
             format!("batch_events is {batch_events}: 1 to {MAX_EVENTS} are allowed")
@@ -322,6 +334,11 @@ impl BeaconBuilder {
             && let Err(error) = spool.check()
         {
             faults.push(error.to_string());
+        }
+        if self.transports > 1 {
+            faults.push(
+                "endpoint is given more than once, or beside a transport: one of them is allowed".to_owned(),
+            );
         }
         if self.transport.is_none() && !self.endpoint_is_wrong {
             faults.push(

@@ -200,10 +200,10 @@ impl Driver {
         for flush in &self.flushes {
             until = until.min(flush.deadline);
         }
-        if self.leaving.is_none() && self.disk.is_free() {
+        if self.may_replay() && self.disk.is_free() {
             until = until.min(core.next_disk_wake(now));
         }
-        let nothing_left = core.ledger.in_memory() == 0;
+        let nothing_left = core.nothing_left();
         until = until.min(self.disk.looks_again(now)).min(self.leaving_until(nothing_left));
         core.sleeps_until(until);
         (until != Moment::MAX).then_some(until)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde::Serialize;
 
 use crate::core::Moment;
 use crate::wire::MAX_BODY;
@@ -26,13 +27,16 @@ const REGROW_AFTER_MAX: u32 = 512;
 const SMALLEST_BODY: usize = 512;
 
 /// Why an endpoint is held: something a retry does not mend.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HeldReason {
     /// The endpoint answered with this status: a redirect, a refused token, a proxy's own page.
     Status(u16),
     /// It answered 2xx with something that is not an ack of every event, as a captive portal does. Says what was wrong.
     NoAck(String),
+    /// The token that the application gave holds a character that no header may hold.
+    Token,
     /// It speaks another version of the wire format.
     WireVersion(String),
 }
@@ -41,6 +45,7 @@ impl fmt::Display for HeldReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HeldReason::Status(status) => write!(f, "status {status}"),
+            HeldReason::Token => f.write_str("the token holds a character that no header may hold"),
             HeldReason::NoAck(why) | HeldReason::WireVersion(why) => f.write_str(why),
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::core::{Core, Now};
 use crate::endpoint::{HeldReason, State};
 
@@ -10,7 +12,8 @@ use crate::endpoint::{HeldReason, State};
 const WINDOW: usize = 20;
 
 /// May requests leave?
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndpointState {
     /// They may.
@@ -32,7 +35,8 @@ pub enum EndpointState {
 }
 
 /// Does the spool work?
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpoolState {
     /// There is none.
@@ -44,7 +48,7 @@ pub enum SpoolState {
 }
 
 /// One look at the beacon's surroundings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Health {
     /// May requests leave?
@@ -53,7 +57,7 @@ pub struct Health {
     pub quality: Option<f64>,
     /// The median time to an answer among them.
     pub round_trip: Option<Duration>,
-    /// What the last failure was, in words.
+    /// What the last failure was, in words, until a request succeeds.
     pub last_error: Option<String>,
     /// Does the spool work?
     pub spool: SpoolState,
@@ -72,6 +76,7 @@ pub(crate) struct Quality {
 impl Quality {
     pub(crate) fn answered(&mut self, after: Duration) {
         self.tried(Some(after));
+        self.last_error = None;
     }
 
     pub(crate) fn failed(&mut self, why: String) {

@@ -81,6 +81,10 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// The application posted.
     pub(crate) fn posted(&mut self, to: Place, events: u64) {
+        // A reason for nothing is no reason.
+        if events == 0 {
+            return;
+        }
         self.posted += events;
         *self.at(to) += events;
     }
@@ -93,6 +97,9 @@ impl Ledger {
     }
 
     pub(crate) fn shift(&mut self, from: Place, to: Place, events: u64) {
+        if events == 0 {
+            return;
+        }
         let left = self.at(from);
         debug_assert!(*left >= events, "{events} leave {from:?}, which has {left}");
         *left = left.saturating_sub(events);

@@ -38,7 +38,8 @@
 //! - Encoding happens where you post: a `Serialize` that is slow is slow there. One that fails or panics is counted as
 //!   `unencodable`.
 //! - A fork: the child's first post starts a beacon of its own. The parent's events are the parent's. A fork while another
-//!   thread holds the allocator's or a runtime's lock is as unsafe here as anywhere.
+//!   thread holds the allocator's, SQLite's or a runtime's lock is as unsafe here as anywhere. While the child lives, nobody
+//!   adopts the parent's spool: it has inherited the lock.
 //!
 //! # Features
 //!

@@ -19,7 +19,7 @@ pub struct Seen {
     pub batch: wire::Batch,
     /// What travelled beside it.
     pub headers: Headers,
-    /// Was there a token?
+    /// The token, where there was one.
     pub token: Option<String>,
     /// Compressed bytes of the body.
     pub body_len: usize,

@@ -14,6 +14,11 @@ impl Token {
         Token(secret.into())
     }
 
+    /// May it stand in a header? Visible ASCII and spaces may.
+    pub(crate) fn is_sendable(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    }
+
     /// The secret itself, for a transport.
     pub fn expose(&self) -> &str {
         &self.0

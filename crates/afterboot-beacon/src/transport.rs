@@ -73,6 +73,9 @@ pub type Sending = Pin<Box<dyn Future<Output = Result<Response, TransportError>>
 
 /// What carries a request to the endpoint and brings its answer.
 ///
+/// An answer that settles a batch is an [`Ack`](crate::wire::Ack) as JSON; a server of your own makes one with
+/// [`Ack::all_accepted`](crate::wire::Ack::all_accepted) or [`Ack::from_verdicts`](crate::wire::Ack::from_verdicts).
+///
 /// Two of them come with the crate: `HttpTransport`, and [`ScriptedTransport`](crate::testing::ScriptedTransport) for tests.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Sends. The future is polled on the beacon's runtime, is bounded by the beacon's own time limit and may be dropped

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Args, Mode, Outcome};
-use crate::clients::{self, Client};
+use crate::clients;
 use crate::event::Checkout;
 use crate::measure;
 
@@ -86,7 +86,7 @@ pub(crate) fn paced(events: u32, rate: Option<u32>, mut post: impl FnMut(u32)) {
 }
 
 pub(crate) fn measure(args: &Args) -> Outcome {
-    let mut client = clients::build(args.one_client()?, &args.url)?;
+    let mut client = clients::build(args.one_client()?, &args.url, patience(args.mode))?;
     let mut took = Vec::with_capacity(args.events as usize);
     let cpu = measure::cpu();
     let begin = measure::now();
@@ -105,7 +105,7 @@ pub(crate) fn measure(args: &Args) -> Outcome {
         per_second,
     };
     say(&Phase::Enqueued(enqueued))?;
-    let told = finish(client, args.mode);
+    let told = client.finish(patience(args.mode));
     say(&Phase::Finished(Finished {
         seconds: end.elapsed().as_secs_f64(),
         cpu_seconds: (measure::cpu() - cpu).as_secs_f64(),
@@ -114,17 +114,17 @@ pub(crate) fn measure(args: &Args) -> Outcome {
     }))
 }
 
-fn finish(client: Box<dyn Client>, mode: Mode) -> String {
-    client.finish(match mode {
+fn patience(mode: Mode) -> Duration {
+    match mode {
         Mode::Ok => PATIENCE,
         Mode::Hung => PATIENCE_HUNG,
-    })
+    }
 }
 
 /// Against a sink that does not answer: what is posted stays.
 pub(crate) fn heap(args: &Args) -> Outcome {
     let before = measure::heap();
-    let mut client = clients::build(args.one_client()?, &args.url)?;
+    let mut client = clients::build(args.one_client()?, &args.url, PATIENCE_HUNG)?;
     measure::pause(SETTLE);
     let idle = measure::heap() - before;
     let mut after = |events: std::ops::Range<u32>| {

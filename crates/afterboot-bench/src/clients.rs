@@ -17,6 +17,10 @@ use crate::args::Outcome;
 use crate::event::Checkout;
 use crate::sink::Dialect;
 
+/// How long a request may take, where a client can be told and this is a row of raised limits: the beacon's default.
+#[cfg(any(feature = "posthog", feature = "sentry", feature = "snowplow"))]
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+
 /// A client that is running.
 pub(crate) trait Client {
     /// As an application would call it.
@@ -34,7 +38,8 @@ pub(crate) struct Row {
     pub(crate) dialect: Dialect,
     /// What it is set to.
     pub(crate) settings: &'static str,
-    build: fn(&str) -> Outcome<Box<dyn Client>>,
+    /// With the sink's address, and the time that it may take to end.
+    build: fn(&str, Duration) -> Outcome<Box<dyn Client>>,
 }
 
 /// All that this build has.
@@ -52,7 +57,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-pub(crate) fn build(name: &str, url: &str) -> Outcome<Box<dyn Client>> {
+pub(crate) fn build(name: &str, url: &str, within: Duration) -> Outcome<Box<dyn Client>> {
     let row = rows().into_iter().find(|row| row.name == name);
-    (row.ok_or_else(|| format!("client is {name:?}: not in this build"))?.build)(url)
+    (row.ok_or_else(|| format!("client is {name:?}: not in this build"))?.build)(url, within)
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p afterboot-beacon --example report_home` starts a collector of its own on loopback and shows what came;
 //! `-- --endpoint URL` sends to another.
-#![expect(clippy::print_stdout, reason = "an example's result")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example's result")]
 
 mod shape;
 
@@ -13,6 +13,7 @@ mod collector;
 
 use std::env;
 use std::error::Error;
+use std::process;
 use std::time::Duration;
 
 use afterboot::{Governor, Monkey, Task};
@@ -28,9 +29,13 @@ const TASKS: usize = 400;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
-    let own = match endpoint()? {
-        Some(url) => return boot(&url).await.map(|counters| println!("{counters:?}")),
-        None => Server::start(Mode::Ok),
+    let own = match endpoint() {
+        Ok(Some(url)) => return boot(&url).await.map(|counters| println!("{counters:?}")),
+        Ok(None) => Server::start(Mode::Ok),
+        Err(wrong) => {
+            eprintln!("report_home: {wrong}");
+            process::exit(2);
+        }
     };
     let counters = boot(&own.url()).await?;
     println!("\nwhat came");

@@ -253,6 +253,11 @@ impl Batch {
         self.partial |= later.partial;
     }
 
+    /// Is no other part of a batch in its rows?
+    pub(crate) fn has_rows_alone(&self) -> bool {
+        self.rows.iter().all(|row| Arc::strong_count(row) == 1)
+    }
+
     pub(crate) fn may_absorb(&self, later: &Batch) -> bool {
         // On disk is the whole of a batch or nothing of it.
         if self.rows.is_empty() != later.rows.is_empty() {

@@ -26,8 +26,8 @@ impl Core {
 
     /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
     ///
-    /// One that was settled in part and is on disk is safe, and is forgotten only where this is the end: its row would
-    /// come back with all of its events.
+    /// The rest of one that was settled in part gets a row of its own instead of the old one, which would come back with
+    /// all of its events. Where another part still needs the old row it is left to that, if this is the end.
     pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
@@ -35,8 +35,11 @@ impl Core {
         while taken.len() < at_most
             && let Some(batch) = self.next_to_leave()
         {
-            if self.is_on_disk(&batch) {
-                if self.closed || !batch.partial { self.unload(batch) } else { kept.push(batch) }
+            let on_disk = self.is_on_disk(&batch);
+            if on_disk && !batch.partial {
+                self.unload(batch);
+            } else if on_disk && !batch.has_rows_alone() {
+                if self.closed { self.unload(batch) } else { kept.push(batch) }
             } else {
                 self.out.push(batch.ordinal);
                 taken.push(batch);
@@ -165,7 +168,11 @@ impl Core {
         batches.extend(self.take_to_leave(usize::MAX, now));
         for batch in batches {
             self.came_back(&batch);
-            self.give_up(batch, Place::Queued, DropReason::Shutdown);
+            if self.is_on_disk(&batch) {
+                self.unload(batch);
+            } else {
+                self.give_up(batch, Place::Queued, DropReason::Shutdown);
+            }
         }
     }
 }

@@ -35,6 +35,26 @@ impl Core {
         }
     }
 
+    /// The beacon leaves for good, with time to send: what it has on disk of its own is sent now, if the server is well.
+    pub(crate) fn hurry_replay(&mut self, now: Now) {
+        if self.has_spool && self.endpoint.is_open() && self.ledger.spooled() > 0 {
+            self.replay_at = Some(now.at);
+            self.wake_at = Moment::ZERO;
+        }
+    }
+
+    /// Is something on its way from the disk to the server?
+    pub(crate) fn backlog_is_coming(&self) -> bool {
+        let read = self.replay.iter().any(|batch| self.may_be_replayed(batch));
+        let asked = self.replay_at.is_some() && self.ledger.spooled() > 0;
+        self.has_spool && self.endpoint.is_open() && (read || asked)
+    }
+
+    /// Is there nothing to send, now or soon?
+    pub(crate) fn nothing_left(&self) -> bool {
+        self.ledger.in_memory() == 0 && !self.backlog_is_coming()
+    }
+
     /// Would it read from the spool, if it was time? A shut gate opens for one probe, and where nothing new is there to
     /// be it, something on disk is.
     pub(super) fn wants_to_replay(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The spool, on the runtime's blocking pool: one call at a time, none waited for longer than a time limit.
 
 mod calls;
+mod last;
 mod rows;
 
 use std::fmt;
@@ -17,8 +18,8 @@ use crate::answer::Answerer;
 use crate::core::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
 use crate::dead::{DeadId, DeadLetter};
 use crate::event::BeaconEvent;
-use crate::shared::{Shared, lock};
-use crate::spool::{Change, Durability, RowId, Spool, SpoolOptions};
+use crate::shared::lock;
+use crate::spool::{Durability, Spool, SpoolOptions};
 
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -179,34 +180,6 @@ impl Disk {
             self.busy = Some((spawn_blocking(move || calls::close(spool)), InHand::Nothing, Moment::MAX));
         }
     }
-
-    /// Without a runtime: what the disk takes in this moment. The rest comes back.
-    pub(super) fn save_now(&mut self, shared: &Shared, mut batches: Vec<Batch>, now: Now) -> Vec<Batch> {
-        if let Some((call, in_hand, _)) = self.busy.take() {
-            call.abort();
-            if let InHand::Batches(in_hand) = in_hand {
-                batches.extend(in_hand);
-            }
-        }
-        let Some(spool) = self.spool.take() else { return batches };
-        // A call that is under way holds the lock: whether it ends is not known.
-        let Ok(mut locked) = spool.try_lock() else { return batches };
-        let (mut dead, gone) = {
-            let mut core = shared.core();
-            (core.take_dead(), core.take_settled_rows())
-        };
-        let rows: Vec<_> = batches.iter_mut().map(rows::row_of).collect();
-        let dead: Vec<_> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
-        let gone: Vec<_> = gone.into_iter().map(RowId).collect();
-        let change = Change { gone: &gone, rows: &rows, dead: &dead };
-        match locked.change(change, self.options.durability, now.wall) {
-            Ok(put) => {
-                rows::spooled(&mut shared.core(), batches, &put, now);
-                Vec::new()
-            }
-            Err(_) => batches,
-        }
-    }
 }
 
 impl Driver {
@@ -264,6 +237,7 @@ impl Driver {
             let open = Call::Open { options, app: self.disk.app.clone(), last_row: self.disk.last_row };
             return Some((open, InHand::Nothing));
         }
+        let may_replay = self.may_replay();
         let mut core = self.shared.core();
         let batches = core.take_for_disk(now);
         if !batches.is_empty() {
@@ -280,9 +254,11 @@ impl Driver {
             let command = self.disk.asked.remove(0);
             return Some((Call::of(&command), InHand::Asked(command)));
         }
-        if self.leaving.is_none() && core.wants_replay(now) {
+        if may_replay && core.wants_replay(now) {
             let user = core.begin_replay();
-            return Some((Call::Replay { user, skip: core.resident_rows() }, InHand::Nothing));
+            let skip = core.resident_rows();
+            // Who leaves takes nothing over.
+            return Some((Call::Replay { user, skip, adopts: self.leaving.is_none() }, InHand::Nothing));
         }
         if now.at >= self.disk.tidy_at {
             self.disk.tidy_at = now.at + TIDY_EVERY;

@@ -61,6 +61,9 @@ impl Driver {
             core.end_stream(now);
         }
         core.hurry(now);
+        if ends && sends {
+            core.hurry_replay(now);
+        }
         let reserve = (deadline.saturating_sub(now.at) / RESERVE_SHARE).min(RESERVE_AT_MOST);
         let reserve = if core.has_spool() { reserve } else { Duration::ZERO };
         drop(core);
@@ -104,6 +107,11 @@ impl Driver {
 
     pub(super) fn may_send(&self) -> bool {
         self.leaving.as_ref().is_none_or(|leaving| leaving.phase == Phase::Sending)
+    }
+
+    /// Not on the way out, but for what a shutdown has time for.
+    pub(super) fn may_replay(&self) -> bool {
+        self.leaving.as_ref().is_none_or(|leaving| leaving.ends && leaving.phase == Phase::Sending)
     }
 
     pub(super) fn phase(&self) -> Option<Phase> {
@@ -159,9 +167,9 @@ impl Driver {
     /// Nothing is left, or time for sending is up, or nothing will be sent before it is.
     fn is_done_sending(&self, leaving: &Leaving, now: Now) -> bool {
         let core = self.shared.core();
-        let nothing_left = core.ledger.in_memory() == 0;
+        let nothing_left = core.nothing_left();
         let send_until = leaving.sends_until(nothing_left);
-        if now.at >= send_until || core.is_drained() {
+        if now.at >= send_until || core.is_drained() && !core.backlog_is_coming() {
             return true;
         }
         let shut = core.endpoint.opens_at().is_none_or(|at| at > send_until);

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::task;
 use tokio::time::{Instant, timeout};
+use tracing::Dispatch;
 use tracing::instrument::WithSubscriber;
-use tracing::subscriber::NoSubscriber;
 
 use super::Driver;
 use crate::core::{Now, Outcome, Outgoing};
-use crate::endpoint::State;
+use crate::endpoint::{HeldReason, State};
 use crate::event::BeaconEvent;
 use crate::shared::lock;
 use crate::transport::{Request, Response};
@@ -20,8 +20,16 @@ use crate::wire::{Headers, Verdict};
 /// How a request ended.
 #[derive(Debug)]
 pub(super) struct Sent {
-    result: Result<Response, String>,
+    result: Result<Response, NotSent>,
     took: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum NotSent {
+    Failed(String),
+    /// It could not even leave: no retry mends that.
+    Token,
 }
 
 impl Driver {
@@ -59,17 +67,19 @@ impl Driver {
             let begun = Instant::now();
             let sent = timeout(time_limit, async {
                 let token = tokens.get().await;
-                transport.send(Request { body, headers, token }).await
+                if token.as_ref().is_some_and(|token| !token.is_sendable()) {
+                    return Err(NotSent::Token);
+                }
+                let sent = transport.send(Request { body, headers, token }).await;
+                sent.map_err(|error| NotSent::Failed(error.to_string()))
             });
-            let result = match sent.await {
-                Ok(Ok(response)) => Ok(response),
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(format!("no answer within {time_limit:?}")),
-            };
+            let late = |_| Err(NotSent::Failed(format!("no answer within {time_limit:?}")));
+            let result = sent.await.unwrap_or_else(late);
             Sent { result, took: begun.elapsed() }
         };
-        // The client's own HTTP spans are nobody's events.
-        let handle = self.requests.spawn(sending.with_subscriber(NoSubscriber::default()));
+        // The client's own HTTP spans are nobody's events. A new dispatch for each request would be registered under a
+        // lock of the whole process, which a forked child might never get.
+        let handle = self.requests.spawn(sending.with_subscriber(Dispatch::none()));
         self.out.insert(handle.id(), outgoing);
     }
 
@@ -79,7 +89,7 @@ impl Driver {
             Err(error) => {
                 let why =
                     if error.is_panic() { "the transport panicked" } else { "the request was called off" };
-                (error.id(), Sent { result: Err(why.to_owned()), took: Duration::ZERO })
+                (error.id(), Sent { result: Err(NotSent::Failed(why.to_owned())), took: Duration::ZERO })
             }
         };
         let Some(outgoing) = self.out.remove(&id) else { return };
@@ -92,7 +102,8 @@ impl Driver {
                 let (outcome, kill) = judge(response, events, wall);
                 (outcome, kill, format!("status {}", response.status))
             }
-            Err(why) => (Outcome::Retry { retry_after: None }, None, why.clone()),
+            Err(NotSent::Failed(why)) => (Outcome::Retry { retry_after: None }, None, why.clone()),
+            Err(NotSent::Token) => (Outcome::Held(HeldReason::Token), None, HeldReason::Token.to_string()),
         };
         self.note_quality(&outcome, &why, sent.took);
         if matches!(outcome, Outcome::Held(_)) {

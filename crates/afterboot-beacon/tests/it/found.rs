@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "spool")]
-use afterboot_beacon::SpoolOptions;
 use afterboot_beacon::testing::{Reply, ScriptedTransport, Seen};
+#[cfg(feature = "spool")]
+use afterboot_beacon::wire::{Ack, Verdict};
 use afterboot_beacon::{Beacon, BeaconBuilder};
+#[cfg(feature = "spool")]
+use afterboot_beacon::{Response, SpoolOptions};
 use tokio::runtime::Handle;
+#[cfg(feature = "spool")]
+use tokio::time::{Instant, sleep};
 
 fn beacon(server: &ScriptedTransport) -> BeaconBuilder {
     Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).wall_from_tokio().seed(1)
@@ -74,4 +78,51 @@ fn a_shutdown_that_is_too_short_for_everything_saves_a_part_and_counts_the_rest(
     let dropped = counters.dropped.get("shutdown").copied().unwrap_or_default();
     assert!(counters.spooled > 0, "{counters:?}");
     assert_eq!(counters.spooled + dropped, EVENTS, "{counters:?}");
+}
+
+/// The row lay there whole, and whoever read it next sent and counted again what had been settled of it.
+#[cfg(feature = "spool")]
+#[tokio::test]
+async fn what_is_left_of_a_row_at_the_shutdown_is_all_that_the_next_beacon_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = || SpoolOptions::new(dir.path().join("spool"));
+    let beacon = |server: &ScriptedTransport| {
+        let builder = Beacon::builder("shop").transport(server.clone()).spool(spool());
+        builder.replay_spread(Duration::ZERO).build().unwrap()
+    };
+    let nobody = ScriptedTransport::new(|_| Reply::Status(503));
+    let first = beacon(&nobody);
+    for n in 0..10 {
+        first.post("click", &n);
+    }
+    let counters = first.shutdown(Duration::from_secs(4)).await;
+    assert_eq!(counters.spooled, 10, "{counters:?}");
+
+    // Takes every event but those of even numbers, for which it asks again.
+    let half = ScriptedTransport::new(|seen| {
+        let verdicts: Vec<Verdict> = numbers(seen)
+            .iter()
+            .map(|seq| if seq % 2 == 0 { Verdict::Retry } else { Verdict::Accepted })
+            .collect();
+        let body = serde_json::to_vec(&Ack::from_verdicts(&verdicts)).expect("an ack is JSON");
+        Reply::Answer(Response { status: 202, body, ..Response::default() })
+    });
+    let second = beacon(&half);
+    let patience = Instant::now() + Duration::from_secs(20);
+    while second.counters().acked < 5 && Instant::now() < patience {
+        sleep(Duration::from_millis(5)).await;
+    }
+    let counters = second.shutdown(Duration::from_secs(4)).await;
+    assert_eq!((counters.adopted, counters.acked, counters.spooled), (10, 5, 5), "{counters:?}");
+
+    let all = ScriptedTransport::accepting();
+    let third = beacon(&all);
+    let patience = Instant::now() + Duration::from_secs(20);
+    while third.counters().acked < 5 && Instant::now() < patience {
+        sleep(Duration::from_millis(5)).await;
+    }
+    let counters = third.shutdown(Duration::from_secs(4)).await;
+    assert_eq!((counters.adopted, counters.acked), (5, 5), "{counters:?}");
+    let came: Vec<u64> = all.seen().iter().flat_map(numbers).collect();
+    assert_eq!(came, [0, 2, 4, 6, 8]);
 }

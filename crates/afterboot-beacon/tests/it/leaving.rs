@@ -317,11 +317,15 @@ fn a_lost_runtime_leaves_what_it_had_to_the_spool_and_to_the_count() {
 
             server.set_mode(Mode::Ok);
             let next = root.beacon(&server).build().expect("a beacon");
-            until_arrived(&server, &names);
-            until("an empty spool", || drained(&next));
-            let arrived = server.look(|ledger| ledger.accepted.len()) as u64;
-            // What the dead one said was on disk, was.
-            assert_eq!(arrived, counters.spooled, "{counters:?}");
+            let arrived = || server.look(|ledger| ledger.accepted.len()) as u64;
+            until("what was said to be on disk", || arrived() >= counters.spooled && drained(&next));
+            until_arrived(&server, &["durable".to_owned()]);
+            let lost = counters.dropped.get("shutdown").copied().unwrap_or(0);
+            if lost == 0 {
+                until_arrived(&server, &names);
+            }
+            // Whether a write that was under way came to its end, nobody could know.
+            assert!(arrived() <= counters.spooled + lost, "{} arrived: {counters:?}", arrived());
             balance(next.shutdown_blocking(secs(5)));
             assert_clean(&server);
         }

@@ -126,3 +126,33 @@ async fn a_beacon_that_promises_nothing_answers_a_durable_post_at_once() {
         "not even in memory"
     );
 }
+
+/// B16: a shutdown with time left and a server that is well sends what this beacon has on disk as well.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_sends_its_own_backlog_while_time_lasts() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedTransport::new(|_| Reply::Broken);
+    let builder =
+        Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).wall_from_tokio();
+    let spool = SpoolOptions::new(folder.path().join("spool"));
+    let beacon = builder.spool(spool).batch_events(3).build().unwrap();
+    for n in 0..200 {
+        beacon.post("click", &n);
+    }
+    sleep(secs(60)).await;
+    assert_eq!(beacon.counters().spooled, 200);
+    server.set_script(|_| Reply::After(Duration::from_millis(2), Box::new(Reply::Accept)));
+    beacon.notify_online();
+    beacon.post("probe", &1).signal();
+    while beacon.counters().acked == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert!(
+        beacon.counters().spooled > 100,
+        "the backlog waits for a random moment: {:?}",
+        beacon.counters()
+    );
+    let counters = beacon.shutdown(secs(10)).await;
+    assert_eq!((counters.acked, counters.spooled), (201, 0), "{counters:?}");
+    assert!(counters.balances());
+}

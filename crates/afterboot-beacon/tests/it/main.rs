@@ -15,6 +15,7 @@ mod server;
 
 mod batching;
 mod posting;
+mod early;
 mod found;
 #[cfg(feature = "spool")]
 mod attack;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::{Ack, Priority};
 use afterboot_beacon::{
-    Beacon, BeaconBuilder, BeaconEvent, DropReason, Early, EndpointState, Next, NotDurable, Response,
+    Beacon, BeaconBuilder, BeaconEvent, DropReason, EndpointState, HeldReason, Next, NotDurable, Response,
     SpoolState, Token,
 };
 use serde::{Serialize, Serializer};
@@ -14,24 +14,24 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-fn secs(seconds: u64) -> Duration {
+pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn beacon(server: &ScriptedTransport) -> BeaconBuilder {
+pub(crate) fn beacon(server: &ScriptedTransport) -> BeaconBuilder {
     Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).wall_from_tokio().seed(1)
 }
 
-fn data(server: &ScriptedTransport) -> Vec<Value> {
+pub(crate) fn data(server: &ScriptedTransport) -> Vec<Value> {
     let events = server.seen().into_iter().flat_map(|seen| seen.batch.events);
     events.map(|event| serde_json::from_str(event.data.get()).unwrap()).collect()
 }
 
-fn routes(server: &ScriptedTransport) -> Vec<String> {
+pub(crate) fn routes(server: &ScriptedTransport) -> Vec<String> {
     server.seen().into_iter().flat_map(|seen| seen.batch.events).map(|event| event.route).collect()
 }
 
-async fn settled(beacon: &Beacon) {
+pub(crate) async fn settled(beacon: &Beacon) {
     let flushed = beacon.flush(secs(60)).await;
     assert!(flushed.complete && flushed.counters.balances(), "{flushed:?}");
 }
@@ -48,7 +48,7 @@ async fn only_allowed_keys_leave() {
     assert_eq!(beacon.health().keys_removed, 2);
 }
 
-struct Fails;
+pub(crate) struct Fails;
 impl Serialize for Fails {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
         Err(serde::ser::Error::custom("no"))
@@ -188,6 +188,29 @@ async fn a_token_is_asked_for_again_when_the_endpoint_refuses_it() {
     assert!(!format!("{beacon:?}").contains("token 2"), "a token in Debug");
 }
 
+/// A line break at the end of a file with a token, say.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_no_header_may_hold_holds_the_endpoint_until_there_is_another() {
+    let asked = Mutex::new(0);
+    let ask = move || {
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        let token = Token::new(if *asked == 1 { "secret\n" } else { "secret" });
+        async move { Some(token) }
+    };
+    let server = ScriptedTransport::accepting();
+    let beacon = beacon(&server).token_from(ask).build().unwrap();
+    beacon.post("a", &1).signal();
+    sleep(secs(1)).await;
+    let health = beacon.health();
+    assert!(matches!(health.endpoint, EndpointState::Held { why: HeldReason::Token, .. }), "{health:?}");
+    assert!(!format!("{health:?}").contains("secret"));
+    sleep(secs(31)).await;
+    assert_eq!(beacon.counters().acked, 1);
+    assert_eq!(beacon.health().last_error, None);
+    assert!(beacon.counters().dropped.is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn offline_holds_everything_and_online_ends_a_backoff_but_no_hold() {
     let server = ScriptedTransport::accepting();
@@ -281,43 +304,6 @@ async fn a_large_event_is_warned_about_once_a_route() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_posted_before_there_was_a_beacon_comes_first_and_in_order() {
-    static EARLY: Early = Early::new();
-    for n in 0..3 {
-        EARLY.post("early", &json!({"n": n, "secret": 1}));
-    }
-    EARLY.post("state", &1).merge_by("k");
-    EARLY.post("state", &2).merge_by("k");
-    EARLY.post("fails", &Fails);
-    EARLY.post("crash", &1).signal();
-    assert_eq!(EARLY.len(), 6);
-    let server = ScriptedTransport::accepting();
-    let beacon = beacon(&server).allow("early", ["n"]).early(&EARLY).build().unwrap();
-    beacon.post("late", &1);
-    EARLY.post("by the old name", &2);
-    assert!(EARLY.is_empty());
-    settled(&beacon).await;
-    let basic: Vec<Value> = data(&server).split_off(1);
-    assert_eq!(routes(&server), ["crash", "early", "early", "early", "state", "late", "by the old name"]);
-    assert_eq!(basic, [json!({"n": 0}), json!({"n": 1}), json!({"n": 2}), json!(2), json!(1), json!(2)]);
-    let counters = beacon.counters();
-    assert_eq!((counters.posted, counters.merged, counters.dropped["unencodable"]), (9, 1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_early_queue_is_bounded_and_what_did_not_fit_is_counted() {
-    static EARLY: Early = Early::new();
-    for n in 0..1003 {
-        EARLY.post("early", &n);
-    }
-    let server = ScriptedTransport::accepting();
-    let beacon = beacon(&server).early(&EARLY).build().unwrap();
-    settled(&beacon).await;
-    let counters = beacon.counters();
-    assert_eq!((counters.posted, counters.acked, counters.dropped["early_full"]), (1003, 1000, 3));
-}
-
-#[tokio::test(start_paused = true)]
 async fn after_the_shutdown_posts_are_counted_and_nothing_else() {
     let server = ScriptedTransport::accepting();
     let beacon = beacon(&server).build().unwrap();
@@ -360,6 +346,8 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_allowed() {
         .vital_delay(secs(2))
         .basic_delay(secs(1))
         .request_time_limit(Duration::ZERO)
+        .max_bytes(3)
+        .token(Token::new("secret\n"))
         .build()
         .unwrap_err();
     assert!(wrong.is_config());
@@ -373,6 +361,8 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_allowed() {
         "basic_delay is 1s: more than 1 s",
         "request_time_limit is 0: more than 0",
         "endpoint is missing",
+        "max_bytes is 3: at least the bytes of a batch, 1024",
+        "token holds a line break",
     ] {
         assert!(said.contains(part), "{part:?} is not in {said:?}");
     }

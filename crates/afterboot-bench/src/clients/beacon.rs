@@ -14,13 +14,13 @@ pub(crate) const ROWS: [Row; 2] = [
         name: "beacon",
         dialect: Dialect::Beacon,
         settings: "defaults: 20,000 events in memory",
-        build: |url| client(builder(url)),
+        build: |url, _| client(builder(url)),
     },
     Row {
         name: "beacon-raised",
         dialect: Dialect::Beacon,
         settings: "max_events 1,000,000, max_bytes 1 GiB",
-        build: |url| client(builder(url).max_events(1_000_000).max_bytes(1 << 30)),
+        build: |url, _| client(builder(url).max_events(1_000_000).max_bytes(1 << 30)),
     },
 ];
 

@@ -17,7 +17,7 @@ pub(crate) const ROW: Row = Row {
     name: NAME,
     dialect: Dialect::PLAIN,
     settings: "sends nothing",
-    build: |_| Ok(Box::new(Floor::default())),
+    build: |_, _| Ok(Box::new(Floor::default())),
 };
 
 #[derive(Debug, Default)]

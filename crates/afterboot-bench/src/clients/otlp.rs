@@ -19,13 +19,13 @@ pub(crate) const ROWS: [Row; 2] = [
         name: "otlp",
         dialect: PROTOBUF,
         settings: "defaults: 2,048 records in memory, batches of 512, no compression",
-        build: |url| client(url, BatchConfigBuilder::default(), None),
+        build: |url, _| client(url, BatchConfigBuilder::default(), None),
     },
     Row {
         name: "otlp-raised",
         dialect: PROTOBUF,
         settings: "max_queue_size 1,000,000, gzip",
-        build: |url| {
+        build: |url, _| {
             let raised = BatchConfigBuilder::default().with_max_queue_size(1_000_000);
             client(url, raised, Some(Compression::Gzip))
         },

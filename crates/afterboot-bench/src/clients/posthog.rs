@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use posthog_rs::{CaptureCompression, Client as PostHog, ClientOptionsBuilder, Event, PostHogError};
 
-use super::{Client, Row};
+use super::{Client, REQUEST_LIMIT, Row};
 use crate::args::Outcome;
 use crate::event::{Checkout, ROUTE};
 use crate::sink::Dialect;
@@ -16,16 +16,17 @@ pub(crate) const ROWS: [Row; 2] = [
         name: "posthog",
         dialect: Dialect::PLAIN,
         settings: "defaults: 10,000 events in memory, batches of 100, no compression",
-        build: |url| client(url, &mut ClientOptionsBuilder::default()),
+        build: |url, _| client(url, &mut ClientOptionsBuilder::default()),
     },
     Row {
         name: "posthog-raised",
         dialect: Dialect::PLAIN,
-        settings: "max_queue_size 1,000,000, gzip, shutdown_timeout 50 s",
-        build: |url| {
+        settings: "max_queue_size 1,000,000, gzip, request_timeout 10 s, shutdown_timeout as asked",
+        build: |url, within| {
             let mut options = ClientOptionsBuilder::default();
             options.max_queue_size(1_000_000).capture_compression(CaptureCompression::Gzip);
-            client(url, options.shutdown_timeout_ms(50_000))
+            options.request_timeout_seconds(REQUEST_LIMIT.as_secs());
+            client(url, options.shutdown_timeout_ms(u64::try_from(within.as_millis())?))
         },
     },
 ];

@@ -1,10 +1,12 @@
 //! sentry: structured logs, which are what it has for events that are no errors.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sentry::{ClientInitGuard, ClientOptions, logger_info};
+use sentry::transports::ReqwestHttpTransportOptions;
+use sentry::{ClientInitGuard, ClientOptions, Transport, TransportFactory, TransportOptions, logger_info};
 
-use super::{Client, Row};
+use super::{Client, REQUEST_LIMIT, Row};
 use crate::args::Outcome;
 use crate::event::Checkout;
 use crate::sink::Dialect;
@@ -14,19 +16,34 @@ pub(crate) const ROWS: [Row; 2] = [
         name: "sentry",
         dialect: Dialect::PLAIN,
         settings: "defaults: 30 envelopes of 100 logs in memory",
-        build: |url| client(url, ClientOptions::new()),
+        build: |url, _| client(url, ClientOptions::new()),
     },
     Row {
         name: "sentry-raised",
         dialect: Dialect::PLAIN,
-        settings: "transport_channel_capacity 10,000",
-        build: |url| client(url, ClientOptions::new().transport_channel_capacity(10_000)),
+        settings: "transport_channel_capacity 10,000; a request may take 10 s",
+        build: |url, _| {
+            client(url, ClientOptions::new().transport_channel_capacity(10_000).transport(Limited))
+        },
     },
 ];
 
 fn client(url: &str, options: ClientOptions) -> Outcome<Box<dyn Client>> {
     let dsn = url.replace("http://", "http://public@") + "/1";
     Ok(Box::new(OfSentry(sentry::init(options.dsn(&dsn)))))
+}
+
+/// Its own transport, with a time limit for a request.
+struct Limited;
+
+impl TransportFactory for Limited {
+    fn create_transport_with_options(&self, options: TransportOptions) -> Arc<dyn Transport> {
+        let options = ReqwestHttpTransportOptions::from(options);
+        Arc::new(match reqwest::Client::builder().timeout(REQUEST_LIMIT).build() {
+            Ok(client) => options.with_client(client).build(),
+            Err(_) => options.build(),
+        })
+    }
 }
 
 struct OfSentry(ClientInitGuard);

@@ -61,6 +61,21 @@ fn a_full_batch_does_not_pass_a_backoff() {
     assert!(core.take(at(1001)).is_none());
 }
 
+/// B11: what left before the failure is still under way, and its outcome is not the probe's.
+#[test]
+fn no_probe_leaves_while_a_request_from_before_the_failure_is_under_way() {
+    let mut core = core(1000, false);
+    posted(&mut core, Priority::Basic, names("a", 30), at(0));
+    let one = core.take(at(0)).unwrap();
+    let two = core.take(at(0)).unwrap();
+    fail(&mut core, two, at(0));
+    assert!(core.take(at(2000)).is_none(), "the backoff is over, and one request is still under way");
+    accept(&mut core, one, at(2000));
+    assert!(!core.endpoint.is_open(), "it says nothing of what came after it");
+    assert!(core.take(at(2000)).unwrap().probe);
+    assert!(core.take(at(2000)).is_none());
+}
+
 /// B8: a batch that is under way is in nobody else's hands, and two requests are the most.
 #[test]
 fn a_batch_in_flight_is_not_taken_again() {

@@ -22,10 +22,10 @@ type Result<T> = std::result::Result<T, SpoolError>;
 #[derive(Debug)]
 pub(super) enum Call {
     Open { options: SpoolOptions, app: String, last_row: i64 },
-    Put(Vec<NewRow>),
+    Put { gone: Vec<RowId>, rows: Vec<NewRow> },
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
-    Replay { user: Option<String>, skip: HashSet<i64> },
+    Replay { user: Option<String>, skip: HashSet<i64>, adopts: bool },
     Tidy,
     Erase(String),
     ListDead { after: Option<DeadId>, limit: usize },
@@ -65,8 +65,9 @@ pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
 }
 
 pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
+    let gone = rows::replaced(&batches);
     let rows = batches.iter_mut().map(rows::row_of).collect();
-    (Call::Put(rows), InHand::Batches(batches))
+    (Call::Put { gone, rows }, InHand::Batches(batches))
 }
 
 /// Dead letters first: they are written before the rows that they were in are deleted.
@@ -114,7 +115,10 @@ impl Call {
     fn ask(self, spool: &mut Spool, durability: Durability, now: u64) -> Answer {
         match self {
             Call::Open { .. } => Answer::Closed,
-            Call::Put(rows) => Answer::Written(spool.put(&rows, durability, now)),
+            Call::Put { gone, rows } => {
+                let change = Change { gone: &gone, rows: &rows, dead: &[] };
+                Answer::Written(spool.change(change, durability, now))
+            }
             Call::Bury(dead) => {
                 let change = Change { dead: &dead, ..Change::default() };
                 Answer::Buried(spool.change(change, durability, now))
@@ -123,8 +127,12 @@ impl Call {
                 let rows: Vec<RowId> = rows.into_iter().map(RowId).collect();
                 Answer::Deleted(spool.delete(&rows))
             }
-            Call::Replay { user, skip } => {
-                let adopted = spool.adopt(user.as_deref(), now, REPLAY_AT_ONCE * 20);
+            Call::Replay { user, skip, adopts } => {
+                let adopted = if adopts {
+                    spool.adopt(user.as_deref(), now, REPLAY_AT_ONCE * 20)
+                } else {
+                    Adopted::default()
+                };
                 let expired = spool.expire(now);
                 let skips = |row: RowId| skip.contains(&row.0);
                 let rows = expired.and_then(|expired| {

@@ -2,7 +2,7 @@
 
 use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
 use crate::ledger::DropReason;
-use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, Why};
+use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, RowId, Why};
 use crate::wire::{self, Gap, gunzip};
 
 /// How long a dead letter is kept in any case: as long as there is room for it.
@@ -26,6 +26,12 @@ pub(super) fn row_of(batch: &mut Batch) -> NewRow {
         boot: batch.boot.to_string(),
         body: batch.body(),
     }
+}
+
+/// The rows that these batches are the rest of: written anew they have the same numbers, at least at one end.
+pub(super) fn replaced(batches: &[Batch]) -> Vec<RowId> {
+    let rest = batches.iter().filter(|batch| batch.partial && batch.has_rows_alone());
+    rest.flat_map(|batch| &batch.rows).map(|row| RowId(**row)).collect()
 }
 
 /// None: it is too large even for that. It stays counted, and its content goes.
