@@ -31,7 +31,7 @@ const WRITE_AT_ONCE: usize = 10;
 /// A spool that does not work is tried again after this time.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
-/// How often expired rows are looked for.
+/// How often expired rows, and what neighbours left that have died, are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone)]

@@ -156,3 +156,20 @@ async fn a_shutdown_sends_its_own_backlog_while_time_lasts() {
     assert_eq!((counters.acked, counters.spooled), (201, 0), "{counters:?}");
     assert!(counters.balances());
 }
+
+/// B15: a neighbour that dies later is found too, without a restart, a recovery or another user.
+#[tokio::test(start_paused = true)]
+async fn what_a_neighbour_leaves_later_is_found_by_who_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let down = ScriptedTransport::new(|_| Reply::Broken);
+    let server = ScriptedTransport::accepting();
+    let living = beacon(&server, folder.path());
+    sleep(secs(60)).await;
+    let neighbour = beacon(&down, folder.path());
+    neighbour.post("click", &1);
+    let left = neighbour.shutdown(secs(5)).await;
+    assert_eq!(left.spooled, 1, "{left:?}");
+    sleep(secs(700)).await;
+    let counters = living.counters();
+    assert_eq!((counters.adopted, counters.acked), (1, 1), "{counters:?}");
+}

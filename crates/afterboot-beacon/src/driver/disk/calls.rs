@@ -173,7 +173,11 @@ impl Driver {
             (Answer::Buried(Ok(put)), _) => self.evicted(&put.evicted),
             (Answer::Deleted(Ok(())) | Answer::Closed, _) => {}
             (Answer::Replay(adopted, rows), _) => self.replay(*adopted, rows, now),
-            (Answer::Tidied(Ok(expired)), _) => self.evicted(&expired),
+            (Answer::Tidied(Ok(expired)), _) => {
+                self.evicted(&expired);
+                // A neighbour may have died since the last look.
+                self.shared.core().begin(now);
+            }
             (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
                 self.evicted(&erased.rows);
                 self.shared.core().declare_elsewhere(rows::gaps(&erased.orphans));
