@@ -99,11 +99,14 @@ impl Core {
         }
     }
 
-    /// A damaged file was set aside, with this many events in it.
+    /// Rows, or a whole file, could not be read, with this many events in them.
     pub(crate) fn lost_on_disk(&mut self, events: u64) {
         let lost = events.min(self.ledger.spooled());
         self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), lost);
-        // None of its rows is there any more.
+    }
+
+    /// None of its rows is there any more.
+    pub(crate) fn lost_file(&mut self) {
         for alive in self.resident.values_mut() {
             *alive = false;
         }
@@ -118,9 +121,7 @@ impl Core {
     /// new one must not give again.
     pub(crate) fn spool_left_behind(&mut self) -> i64 {
         let last = self.resident.keys().chain(&self.settled_rows).max().copied();
-        for alive in self.resident.values_mut() {
-            *alive = false;
-        }
+        self.lost_file();
         self.settled_rows.clear();
         last.unwrap_or(0)
     }

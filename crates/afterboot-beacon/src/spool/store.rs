@@ -23,6 +23,7 @@ pub(crate) struct Spool {
     pub(super) totals: Totals,
     pub(super) dead: Totals,
     lost: u64,
+    lost_file: bool,
     // A fresh file goes on numbering where the lost one was: a caller may still hold the ids of its rows.
     pub(super) last_id: i64,
 }
@@ -52,6 +53,7 @@ impl Spool {
             totals: Totals::default(),
             dead: Totals::default(),
             lost: 0,
+            lost_file: false,
             last_id,
         };
         spool.ready()?;
@@ -117,6 +119,11 @@ impl Spool {
         std::mem::take(&mut self.lost)
     }
 
+    /// Was a whole file lost since this was last asked? Then no row that was in it is there any more.
+    pub(crate) fn take_lost_file(&mut self) -> bool {
+        std::mem::take(&mut self.lost_file)
+    }
+
     /// Writes the log back. A directory that holds nothing goes.
     pub(crate) fn close(mut self) -> Result<()> {
         let Some(db) = self.db.take() else { return Ok(()) };
@@ -173,6 +180,7 @@ impl Spool {
     fn forget(&mut self) {
         self.db = None;
         self.lost += self.totals.events;
+        self.lost_file = true;
         (self.totals, self.dead) = Default::default();
     }
 

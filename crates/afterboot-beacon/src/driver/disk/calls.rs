@@ -38,6 +38,13 @@ pub(super) enum Call {
 pub(super) struct Done {
     answer: Answer,
     lost: u64,
+    lost_file: bool,
+}
+
+impl Done {
+    fn new(answer: Answer) -> Done {
+        Done { answer, lost: 0, lost_file: false }
+    }
 }
 
 #[derive(Debug)]
@@ -61,7 +68,7 @@ pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
         // What it holds is on disk whether or not its log is written back.
         let _ = spool.close();
     }
-    Done { answer: Answer::Closed, lost: 0 }
+    Done::new(Answer::Closed)
 }
 
 pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
@@ -101,14 +108,14 @@ impl Call {
             let call = match self {
                 Call::Open { options, app, last_row } => {
                     let opened = Spool::open_after(&options, &app, last_row).map(Box::new);
-                    return Done { answer: Answer::Opened(opened), lost: 0 };
+                    return Done::new(Answer::Opened(opened));
                 }
                 call => call,
             };
-            let Some(spool) = spool else { return Done { answer: Answer::Closed, lost: 0 } };
+            let Some(spool) = spool else { return Done::new(Answer::Closed) };
             let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
             let answer = call.ask(&mut spool, durability, now);
-            Done { answer, lost: spool.take_lost() }
+            Done { answer, lost: spool.take_lost(), lost_file: spool.take_lost_file() }
         }
     }
 
@@ -152,6 +159,9 @@ impl Call {
 
 impl Driver {
     pub(super) fn call_done(&mut self, done: Done, in_hand: InHand, now: Now) {
+        if done.lost_file {
+            self.shared.core().lost_file();
+        }
         if done.lost > 0 {
             self.shared.core().lost_on_disk(done.lost);
             self.tell(|| BeaconEvent::Dropped { reason: DropReason::Corrupt, events: done.lost });
