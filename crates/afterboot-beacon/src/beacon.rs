@@ -1,5 +1,6 @@
 //! The application's handle.
 
+use std::fmt;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -33,13 +34,23 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Dropping the last handle without [`shutdown`](Beacon::shutdown) saves what is left: to the spool where there is one,
 /// else by sending, and in either case for at most 500 ms, for which the dropping thread waits if the beacon has a
 /// thread of its own.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Beacon(Arc<Handle>);
 
-#[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
     home: Home,
+}
+
+/// Where the events are, and nothing of what they say or of who is there: it may end up in a log.
+impl fmt::Debug for Beacon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let core = self.shared().core();
+        f.debug_struct("Beacon")
+            .field("stream", &core.stream())
+            .field("counters", &core.ledger.counters())
+            .finish_non_exhaustive()
+    }
 }
 
 /// How a flush ended.

@@ -1,5 +1,6 @@
 //! Posts from before there is a beacon.
 
+use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -34,8 +35,13 @@ const MAX_EARLY_BYTES: usize = 1024 * 1024;
 /// EARLY.post("process_started", &std::process::id());
 /// assert_eq!(EARLY.len(), 1);
 /// ```
-#[derive(Debug)]
 pub struct Early(Mutex<State>);
+
+impl fmt::Debug for Early {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Early({} waiting)", self.len())
+    }
+}
 
 #[derive(Debug)]
 enum State {
