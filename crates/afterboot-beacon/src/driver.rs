@@ -204,7 +204,7 @@ impl Driver {
             until = until.min(core.next_disk_wake(now));
         }
         let nothing_left = core.nothing_left();
-        until = until.min(self.disk.looks_again(now)).min(self.leaving_until(nothing_left));
+        until = until.min(self.disk.looks_again()).min(self.leaving_until(nothing_left));
         core.sleeps_until(until);
         (until != Moment::MAX).then_some(until)
     }

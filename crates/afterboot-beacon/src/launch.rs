@@ -60,6 +60,21 @@ pub(crate) enum Home {
     CallersRuntime,
 }
 
+/// The runtime that the driver runs on.
+enum Place {
+    Own(Runtime),
+    Callers(Handle),
+}
+
+impl Place {
+    fn handle(&self) -> &Handle {
+        match self {
+            Place::Own(runtime) => runtime.handle(),
+            Place::Callers(handle) => handle,
+        }
+    }
+}
+
 /// The disk's calls, of which one may hang and be left behind.
 const BLOCKING_THREADS: usize = 4;
 
@@ -77,29 +92,17 @@ impl Launch {
         callers: Option<Handle>,
     ) -> Result<(Arc<Shared>, Home), Error> {
         let transport = self.transport.make()?;
-        let own = if callers.is_none() { Some(own_runtime()?) } else { None };
+        let place = match callers {
+            Some(runtime) => Place::Callers(runtime),
+            None => Place::Own(own_runtime()?),
+        };
         // tokio's clock is the runtime's.
-        let clock = match (&own, &callers) {
-            (Some(own), _) => {
-                let _inside = own.enter();
-                Clock::start(self.wall)
-            }
-            (None, Some(callers)) => {
-                let _inside = callers.enter();
-                Clock::start(self.wall)
-            }
-            (None, None) => Clock::start(self.wall),
+        let clock = {
+            let _inside = place.handle().enter();
+            Clock::start(self.wall)
         };
         let now = clock.now();
-        let has_spool = self.disk.has_spool();
-        let mut core = Core::new(
-            self.limits.clone(),
-            self.app.clone(),
-            identity::stream(),
-            clock::boot_id(),
-            seed,
-            has_spool,
-        );
+        let mut core = self.core(seed, self.disk.has_spool());
         core.set_user(user, now);
         core.set_session(session, now);
         let (commands, obeyed) = mpsc::unbounded_channel();
@@ -113,24 +116,27 @@ impl Launch {
             self.app.clone(),
             self.disk.clone(),
         );
-        let home = match (own, callers) {
-            (Some(own), _) => {
+        let home = match place {
+            Place::Own(runtime) => {
                 let thread = thread::Builder::new().name("afterboot-beacon".to_owned());
                 let thread = thread.spawn(move || {
-                    own.block_on(driver.run());
+                    runtime.block_on(driver.run());
                     // A disk that hangs does not keep the thread.
-                    own.shutdown_background();
+                    runtime.shutdown_background();
                 });
                 Home::OwnThread(thread.map_err(Error::start)?.thread().id())
             }
-            (None, callers) => {
-                if let Some(callers) = callers {
-                    callers.spawn(driver.run());
-                }
+            Place::Callers(runtime) => {
+                runtime.spawn(driver.run());
                 Home::CallersRuntime
             }
         };
         Ok((shared, home))
+    }
+
+    fn core(&self, seed: u64, has_spool: bool) -> Core {
+        let (limits, app) = (self.limits.clone(), self.app.clone());
+        Core::new(limits, app, identity::stream(), clock::boot_id(), seed, has_spool)
     }
 
     /// In a forked child: a stream, a thread and connections of its own, and none of the parent's events.
@@ -141,14 +147,7 @@ impl Launch {
             Err(error) => {
                 tracing::warn!(%error, "no beacon in this forked process: its events are counted and not sent");
                 let clock = Clock::start(self.wall);
-                let mut core = Core::new(
-                    self.limits.clone(),
-                    self.app.clone(),
-                    identity::stream(),
-                    clock::boot_id(),
-                    seed,
-                    false,
-                );
+                let mut core = self.core(seed, false);
                 core.close();
                 let (commands, _) = mpsc::unbounded_channel();
                 Shared::new(core, clock, commands, self.clone())

@@ -40,7 +40,11 @@ pub(crate) struct PostOptions<'a> {
 /// An event about to be posted. It is posted when this value goes out of scope, so a plain
 /// `beacon.post("order_paid", &order);` is enough; the methods say how.
 ///
-/// Posting never waits for I/O, never fails and never panics: what cannot be taken in is counted.
+/// Posting never waits for I/O and returns no error: what cannot be taken in is counted.
+///
+/// # Panics
+/// Never by itself. A `Serialize` of yours that panics is caught where panics unwind, and the event is counted as
+/// `unencodable`; with `panic = "abort"` it ends the process.
 pub struct Post<'a, T: Serialize + ?Sized> {
     to: Target<'a>,
     route: &'a str,

@@ -27,5 +27,5 @@ pub(crate) fn judge(response: &Response, sent: usize, now: SystemTime) -> (Outco
 }
 
 fn retry_after(response: &Response, now: SystemTime) -> Option<Duration> {
-    parse_retry_after(response.retry_after.as_deref()?.trim(), now)
+    parse_retry_after(response.retry_after.as_deref()?, now)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::receipt::ReceiptSender;
-use crate::wire::{self, BatchWriter, Gap, Head, Priority};
+use crate::wire::{self, BatchWriter, Gap, Head, Priority, StreamId};
 #[cfg(any(feature = "spool", test))]
 use crate::wire::{Event, encode_event};
 
@@ -267,12 +267,14 @@ impl Batch {
         if self.expires_at.abs_diff(later.expires_at) > ABOUT_AS_LONG_MS {
             return false;
         }
-        let alike = |head: &Head| (head.stream, head.user.clone(), head.session.clone(), head.priority);
+        fn shared(head: &Head) -> (StreamId, &Option<String>, &Option<String>, Priority) {
+            (head.stream, &head.user, &head.session, head.priority)
+        }
         // A replayed batch is on disk row by row, and another boot's clock is another clock.
         !self.replayed
             && !later.replayed
             && self.boot == later.boot
-            && alike(&self.head) == alike(&later.head)
+            && shared(&self.head) == shared(&later.head)
     }
 
     /// The body, compressed. Kept, because a failed batch is sent again as it was.

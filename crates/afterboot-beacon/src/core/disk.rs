@@ -153,8 +153,8 @@ impl Core {
 
     pub(super) fn forget_rows(&mut self, batch: &mut Batch) {
         for row in batch.rows.drain(..) {
-            // Another part of the batch still needs it.
-            // Also one that is believed to be gone: to delete it again costs nothing, to find it again would be wrong.
+            // Not one that another part of the batch still needs. But one that is believed to be gone: to delete it again
+            // costs nothing, to find it again would be wrong.
             if let Some(row) = Arc::into_inner(row)
                 && self.resident.remove(&row).is_some()
             {

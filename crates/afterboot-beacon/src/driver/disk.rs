@@ -127,7 +127,7 @@ impl Disk {
         Poll::Ready(Finished(done.map_err(|error| error.to_string()), in_hand))
     }
 
-    pub(super) fn looks_again(&self, _: Now) -> Moment {
+    pub(super) fn looks_again(&self) -> Moment {
         if !self.options.has_spool() {
             return Moment::MAX;
         }

@@ -38,7 +38,7 @@ impl Disk {
         Poll::Pending
     }
 
-    pub(super) fn looks_again(&self, _: Now) -> Moment {
+    pub(super) fn looks_again(&self) -> Moment {
         Moment::MAX
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport, Seen};
-use afterboot_beacon::{Beacon, BeaconBuilder};
+use afterboot_beacon::{Beacon, BeaconBuilder, BeaconEvent, EndpointState, Next};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -197,4 +197,37 @@ async fn rows_that_may_not_be_sent_keep_nobody_busy() {
     let counters = balanced(&beacon);
     assert_eq!((counters.adopted, counters.spooled, counters.acked), (3, 3, 0), "{counters:?}");
     timeout(secs(5), beacon.shutdown(secs(2))).await.unwrap();
+}
+
+/// B12: fifty rows at a time, and no more than what is under way once the server fails.
+#[tokio::test(start_paused = true)]
+async fn a_backlog_comes_back_fifty_rows_at_a_time_and_stops_at_the_first_failure() {
+    let root = Root::new();
+    left_behind(&root, 120, None).await;
+    let mut asked = 0;
+    let server = ScriptedTransport::new(move |_| {
+        asked += 1;
+        let reply = if asked == 20 { Reply::Status(503) } else { Reply::Accept };
+        Reply::After(ms(10), Box::new(reply))
+    });
+    let beacon = beacon(&server, &root).replay_spread(Duration::ZERO).build().unwrap();
+    let mut steps = beacon.events();
+    while beacon.health().endpoint == EndpointState::Healthy {
+        sleep(ms(1)).await;
+    }
+    sleep(ms(500)).await;
+    // The twentieth failed, and one beside it was under way.
+    assert!((20..=21).contains(&server.requests()), "{}", server.requests());
+    let counters = balanced(&beacon);
+    assert_eq!((counters.acked + counters.spooled, counters.queued), (120, 0), "{counters:?}");
+    sleep(secs(10)).await;
+    assert_eq!(balanced(&beacon).acked, 120);
+    let mut read = Vec::new();
+    while let Some(Next::Event(step)) = steps.try_next() {
+        if let BeaconEvent::Replaying { events } = step {
+            read.push(events);
+        }
+    }
+    // The look that the failure cut short, the one that found the probe, and the hundred less that one.
+    assert_eq!(read, [50, 50, 50, 49]);
 }

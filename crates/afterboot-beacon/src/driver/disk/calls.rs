@@ -181,7 +181,7 @@ impl Driver {
                 self.tell_dropped(dropped);
             }
             (Answer::Buried(Ok(put)), _) => self.evicted(&put.evicted),
-            (Answer::Deleted(Ok(())) | Answer::Closed, _) => {}
+            (Answer::Deleted(Ok(())), _) | (Answer::Closed, InHand::Nothing) => {}
             (Answer::Replay(adopted, rows), _) => self.replay(*adopted, rows, now),
             (Answer::Tidied(Ok(expired)), _) => {
                 self.evicted(&expired);
@@ -217,8 +217,8 @@ impl Driver {
             | (Answer::Deleted(Err(error)), in_hand)
             | (Answer::Tidied(Err(error)), in_hand)
             | (Answer::Erased(Err(error)), in_hand) => self.call_failed(&error.to_string(), in_hand, now),
-            // A call's answer comes with what the call had in hand.
-            (_, _) => {}
+            // A call's answer comes with what the call had in hand: whatever else comes, nothing is let fall.
+            (_, in_hand) => self.call_failed("its answer was to another call", in_hand, now),
         }
     }
 
