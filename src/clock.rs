@@ -53,6 +53,11 @@ impl Clock {
         Stamp::from_duration(self.origin.elapsed())
     }
 
+    /// A moment before `build()` is taken as that.
+    pub(crate) fn stamp(&self, at: Instant) -> Stamp {
+        Stamp::from_duration(at.saturating_duration_since(self.origin))
+    }
+
     /// A stamp too far away for the platform's clock is taken as thirty years, as tokio does.
     pub(crate) fn instant(&self, at: Stamp) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::clock::Stopwatch;
+use crate::quiet::workers;
 use crate::table::Id;
 
 /// The governed poll on this thread.
@@ -101,6 +102,8 @@ pub async fn yield_if_due() {
             Some(_) => {
                 LAST_YIELD.set(Some(Stopwatch::start()));
                 tokio::task::yield_now().await;
+                // A run of short polls is no long task.
+                workers::came_round_here();
             }
             None => LAST_YIELD.set(Some(Stopwatch::start())),
         },

@@ -21,6 +21,7 @@ use crate::cell::{Ended, Governed};
 use crate::clock::{Stamp, Stopwatch};
 use crate::context;
 use crate::outcome::{CancelReason, Outcome};
+use crate::quiet::stalls::LONG_TASK;
 use crate::scheduler::{Actions, Fate, Resolve, Work};
 use crate::shared::Shared;
 use crate::state::Effects;
@@ -205,6 +206,9 @@ impl Lane {
         let (fate, name, was_stuck) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
+            if took < LONG_TASK {
+                self.shared.came_round(now);
+            }
             let name = state.name(id);
             // The watchdog has told it already.
             let was_stuck = state.core.is_stuck(id);
@@ -286,6 +290,7 @@ impl Lane {
         };
         if let Some((id, _, at)) = picked {
             state.core.poll_begins(id, tokio::runtime::worker_index(), now);
+            shared.came_round(now);
             state.core.poll_was_asked_for(at);
         }
         state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);

@@ -6,10 +6,12 @@ pub(crate) mod layer;
 pub(crate) mod observe;
 pub(crate) mod probe;
 mod record;
+mod rounds;
 pub(crate) mod sampler;
 pub(crate) mod stalls;
 #[cfg(feature = "tower")]
 pub(crate) mod tower;
 pub(crate) mod window;
+pub(crate) mod workers;
 
 pub use record::Quiet;

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
 
 use crate::catch::catch_quietly;
 use crate::cell::Governed;
 use crate::clock::{Clock, Stamp};
 use crate::lane;
 use crate::outcome::Outcome;
+use crate::quiet::workers::Workers;
 use crate::quiet::{probe, sampler};
 use crate::ready::Ready;
 use crate::scheduler::{Actions, Core, Resolve};
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) runtime: Handle,
     pub(crate) clock: Clock,
     pub(crate) ready: Arc<Ready>,
+    /// The workers of a multi_thread runtime.
+    pub(crate) workers: Option<Arc<Workers>>,
     /// Whether a sampler's thread watches observed futures.
     pub(crate) samples: bool,
     /// How long one governed poll may hold the lane.
@@ -57,7 +60,8 @@ impl Shared {
         signals: Signals,
         limits: Limits,
     ) -> Shared {
-        let multi_thread = runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
+        let workers = Workers::of(&runtime);
+        let multi_thread = workers.is_some();
         let clock = Clock::start();
         let ready = Arc::new(Ready::new(core.records_segments().then_some(clock)));
         Shared {
@@ -65,6 +69,7 @@ impl Shared {
             runtime,
             clock,
             ready,
+            workers,
             samples: limits.samples,
             stuck_after: limits.stuck_after,
             probe_over: Waiters::default(),
@@ -75,8 +80,11 @@ impl Shared {
         }
     }
 
-    pub(crate) fn multi_thread(&self) -> bool {
-        self.runtime.runtime_flavor() != RuntimeFlavor::CurrentThread
+    /// The loop of the worker that this code runs on has come round: what it did until now was no long task.
+    pub(crate) fn came_round(&self, now: Stamp) {
+        if let Some(workers) = &self.workers {
+            workers.came_round(self.clock.instant(now));
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

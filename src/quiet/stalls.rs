@@ -99,17 +99,17 @@ impl Stalls {
     /// A loop did not come round from `start` to `end`, where `end` may be now and the stall go on. Sightings
     /// that overlap are one stall, told by two witnesses or twice by one.
     ///
-    /// `in_progress` is a poll that is known to run now.
+    /// `in_progress` are the polls that are known to run now.
     pub(crate) fn saw(
         &mut self,
         start: Stamp,
         end: Stamp,
         worker: Option<usize>,
-        in_progress: Option<Poll>,
+        in_progress: &[Poll],
     ) -> Sighting {
         // The last remembered is the innermost: an observed future inside another one ends first.
         let culprit =
-            self.polls.iter().chain(&in_progress).find(|poll| poll.explains(start, end, worker)).cloned();
+            self.polls.iter().chain(in_progress).find(|poll| poll.explains(start, end, worker)).cloned();
         let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
         let whose = culprit.map(|poll| poll.whose);
         let mut new = false;
@@ -185,14 +185,14 @@ mod tests {
     #[test]
     fn a_poll_that_ends_after_its_stall_was_told_explains_it_and_the_inner_one_wins() {
         let mut stalls = Stalls::default();
-        assert_eq!(&*stalls.saw(at(10), at(62), Some(0), None).who, "worker 0");
-        stalls.saw(at(10), at(90), Some(0), None);
+        assert_eq!(&*stalls.saw(at(10), at(62), Some(0), &[]).who, "worker 0");
+        stalls.saw(at(10), at(90), Some(0), &[]);
         stalls.poll_ended(poll(12, Some(88), "inner", Whose::Application));
         stalls.poll_ended(poll(5, Some(95), "outer", Whose::Application));
         stalls.poll_ended(Poll { worker: Some(1), ..poll(5, Some(95), "elsewhere", Whose::Application) });
         assert_eq!(stalls.seen().next().unwrap().who.as_deref(), Some("inner"));
         // Told once more, after its end, it stays one long task of the same name.
-        assert!(!stalls.saw(at(10), at(91), None, None).new);
+        assert!(!stalls.saw(at(10), at(91), None, &[]).new);
         assert_eq!(stalls.seen().count(), 1);
     }
 
@@ -200,25 +200,25 @@ mod tests {
     fn a_poll_on_another_worker_explains_nothing() {
         let mut stalls = Stalls::default();
         stalls.poll_ended(poll(10, Some(90), "elsewhere", Whose::Application));
-        assert_eq!(&*stalls.saw(at(10), at(90), Some(1), None).who, "worker 1");
+        assert_eq!(&*stalls.saw(at(10), at(90), Some(1), &[]).who, "worker 1");
     }
 
     #[test]
     fn a_stall_is_attributed_to_the_governed_poll_that_filled_most_of_it() {
         let mut stalls = Stalls::default();
         stalls.poll_ended(poll(100, Some(180), "index", Whose::Governed(Queue::Normal)));
-        let sighting = stalls.saw(at(104), at(182), None, None);
+        let sighting = stalls.saw(at(104), at(182), None, &[]);
         assert_eq!(&*sighting.who, "index");
         assert!(!sighting.by_idle_task);
         // A poll that ended before does not explain a later stall.
-        assert_eq!(&*stalls.saw(at(300), at(380), Some(1), None).who, "worker 1");
+        assert_eq!(&*stalls.saw(at(300), at(380), Some(1), &[]).who, "worker 1");
     }
 
     #[test]
     fn a_poll_in_progress_explains_the_stall_it_is_making() {
         let mut stalls = Stalls::default();
         let sighting =
-            stalls.saw(at(10), at(62), Some(0), Some(poll(9, None, "warm", Whose::Governed(Queue::Idle))));
+            stalls.saw(at(10), at(62), Some(0), &[poll(9, None, "warm", Whose::Governed(Queue::Idle))]);
         assert_eq!(&*sighting.who, "warm");
         assert!(sighting.by_idle_task);
     }
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn two_witnesses_of_one_stall_make_one_long_task_and_two_workers_make_two() {
         let mut stalls = Stalls::default();
-        stalls.saw(at(10), at(70), Some(0), None);
-        stalls.saw(at(10), at(130), Some(0), None);
-        stalls.saw(at(16), at(140), None, None);
+        stalls.saw(at(10), at(70), Some(0), &[]);
+        stalls.saw(at(10), at(130), Some(0), &[]);
+        stalls.saw(at(16), at(140), None, &[]);
         let seen: Vec<_> = stalls.seen().cloned().collect();
         assert_eq!(seen, [Stall { start: at(10), end: at(140), worker: Some(0), who: None }]);
-        stalls.saw(at(60), at(139), Some(1), None);
+        stalls.saw(at(60), at(139), Some(1), &[]);
         assert_eq!(stalls.seen().count(), 2);
     }
 
@@ -239,7 +239,7 @@ mod tests {
     fn old_long_tasks_fall_out_and_are_counted() {
         let mut stalls = Stalls::default();
         for n in 0..(KEPT as u64 + 7) {
-            stalls.saw(at(n * 100), at(n * 100 + 60), None, None);
+            stalls.saw(at(n * 100), at(n * 100 + 60), None, &[]);
         }
         assert_eq!((stalls.seen().count(), stalls.forgotten()), (KEPT, 7));
     }

@@ -10,24 +10,28 @@ use crate::quiet::stalls::{LONG_TASK, Poll, Whose};
 use super::{Actions, Core, Note, Phase, Polling};
 
 impl Core {
-    /// Who is polled now, for attribution.
-    fn in_progress(&self) -> Option<Poll> {
-        let Polling { id, since, worker, .. } = self.polling?;
-        let record = self.table.get(id)?;
-        let whose = Whose::Governed(record.line);
-        Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })
+    /// Who is polled now, for attribution; polls that were left behind go on too.
+    fn in_progress(&self) -> Vec<Poll> {
+        let polls = self.polling.iter().chain(&self.stuck);
+        polls
+            .filter_map(|&Polling { id, since, worker, .. }| {
+                let record = self.table.get(id)?;
+                let whose = Whose::Governed(record.line);
+                Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })
+            })
+            .collect()
     }
 
     /// The probe saw a loop that did not come round from `start` until now.
     pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
         let in_progress = self.in_progress();
-        self.take_sighting(start, now, worker, in_progress);
+        self.take_sighting(start, now, worker, &in_progress);
     }
 
     /// The sampler saw a poll of the application's that has lasted from `start` until now.
     pub(crate) fn saw_poll(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, name: Arc<str>) {
         let poll = Poll { start, end: None, name, whose: Whose::Application, worker };
-        self.take_sighting(start, now, worker, Some(poll));
+        self.take_sighting(start, now, worker, &[poll]);
     }
 
     /// A poll of the application's ended, long enough to explain a stall.
@@ -41,7 +45,7 @@ impl Core {
         self.stalls.poll_ended(Poll { start, end: Some(end), name, whose: Whose::Application, worker });
     }
 
-    fn take_sighting(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, in_progress: Option<Poll>) {
+    fn take_sighting(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, in_progress: &[Poll]) {
         let sighting = self.stalls.saw(start, now, worker, in_progress);
         if sighting.new {
             self.note(Note::LongTask { start, length: sighting.length, who: Arc::clone(&sighting.who) });

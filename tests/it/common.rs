@@ -1,11 +1,13 @@
 //! Small helpers for the other modules.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use afterboot::{Governor, Outcome, Profile, Report};
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle, Runtime};
 use tokio::time::timeout;
 
 pub(crate) fn ms(millis: u64) -> Duration {
@@ -126,4 +128,51 @@ pub(crate) fn count(report: &Report, word: &str) -> usize {
 /// The body of a task that panics.
 pub(crate) async fn boom() {
     panic!("boom")
+}
+
+pub(crate) fn two_workers() -> Runtime {
+    let mut builder = runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().expect("threads can be had")
+}
+
+/// Keeps this thread without using its CPU: on a machine that others use too, that is what can be repeated.
+#[expect(clippy::disallowed_methods, reason = "keeping a worker is the point")]
+pub(crate) fn hold(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// For claims about real time: `check` must hold in a run in which a control thread, which only sleeps, never lost 10 ms
+/// to the machine. Runs in which it did are repeated.
+#[expect(clippy::print_stderr, reason = "whoever reads the run must see what it did not show")]
+pub(crate) fn steady<T>(run: impl Fn() -> T, check: impl Fn(T)) {
+    const RUNS: usize = 30;
+    for _ in 0..RUNS {
+        let (result, lost) = control(&run);
+        match std::panic::catch_unwind(AssertUnwindSafe(|| check(result))) {
+            Ok(()) => return,
+            Err(failure) if lost < ms(10) => std::panic::resume_unwind(failure),
+            Err(_) => {}
+        }
+    }
+    eprintln!("NOT TESTED: this machine took 10 ms from a sleeping thread in each of {RUNS} runs");
+}
+
+/// What `run` gives, and how late a sleeping thread was at most meanwhile.
+#[expect(clippy::disallowed_methods, reason = "whether the machine runs is real time")]
+fn control<T>(run: impl Fn() -> T) -> (T, Duration) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let lost = scope.spawn(|| {
+            let mut lost = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                let before = Instant::now();
+                hold(ms(1));
+                lost = lost.max(before.elapsed().saturating_sub(ms(1)));
+            }
+            lost
+        });
+        let result = run();
+        over.store(true, Ordering::Relaxed);
+        (result, lost.join().expect("it only sleeps"))
+    })
 }

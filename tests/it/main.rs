@@ -3,6 +3,7 @@
 mod common;
 mod gate;
 mod panics;
+mod rounds;
 mod run;
 mod demand;
 mod limits;
