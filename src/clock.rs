@@ -26,6 +26,11 @@ impl Stamp {
         Stamp::from_duration(self.as_duration().saturating_add(rest))
     }
 
+    /// No sooner than `build()`.
+    pub(crate) fn before(self, span: Duration) -> Stamp {
+        Stamp::from_duration(self.as_duration().saturating_sub(span))
+    }
+
     /// Zero where `earlier` is later.
     pub(crate) fn since(self, earlier: Stamp) -> Duration {
         self.as_duration().saturating_sub(earlier.as_duration())
@@ -51,6 +56,15 @@ impl Clock {
 
     pub(crate) fn now(&self) -> Stamp {
         Stamp::from_duration(self.origin.elapsed())
+    }
+
+    /// A moment on the machine's clock; none while tokio's does not run with it, as in a test with a paused clock.
+    pub(crate) fn real(&self, at: std::time::Instant) -> Option<Stamp> {
+        const APART: Duration = Duration::from_millis(5);
+        let before = Stopwatch::start().0;
+        let here = (self.origin + self.now().as_duration()).into_std();
+        let after = Stopwatch::start().0;
+        (before <= here + APART && here <= after + APART).then(|| self.stamp(Instant::from_std(at)))
     }
 
     /// A moment before `build()` is taken as that.

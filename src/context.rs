@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::clock::Stopwatch;
+use crate::quiet::observe::another_is_polled;
 use crate::quiet::workers;
 use crate::table::Id;
 
@@ -102,7 +103,8 @@ pub async fn yield_if_due() {
             Some(_) => {
                 LAST_YIELD.set(Some(Stopwatch::start()));
                 tokio::task::yield_now().await;
-                // A run of short polls is no long task.
+                // A run of short polls is no long task, and a span entered across this await held nobody.
+                another_is_polled();
                 workers::came_round_here();
             }
             None => LAST_YIELD.set(Some(Stopwatch::start())),

@@ -76,8 +76,16 @@ pub enum Event {
         start: Duration,
         /// How long it had lasted when it was seen.
         length: Duration,
-        /// The governed task that filled most of it, or "a worker".
+        /// Who filled most of it: a governed task, an observed future, a span; else "unknown", with the worker where that is
+        /// known.
         who: Arc<str>,
+    },
+    /// The whole process did not run for 50 ms or more: it was stopped, or the machine was. Told when it is first seen.
+    Stopped {
+        /// When it began, since `build()`, to within 10 ms.
+        start: Duration,
+        /// How long it had lasted when it was seen.
+        length: Duration,
     },
     /// Nothing new starts any more.
     ShuttingDown,
@@ -161,6 +169,7 @@ pub(crate) fn event(core: &Core, note: Note, now: Stamp) -> Event {
         }
         Note::GateOpened => Event::GateOpened { gate: core.gate().state(now) },
         Note::LongTask { start, length, who } => Event::LongTask { start: start.as_duration(), length, who },
+        Note::Stopped { start, length } => Event::Stopped { start: start.as_duration(), length },
         Note::ShuttingDown => Event::ShuttingDown,
     }
 }

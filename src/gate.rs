@@ -115,7 +115,7 @@ impl Gate {
         let froze = self.froze.clone();
         let crowded = self.window.last().and_then(|(at, what)| match what {
             Disturbance::InFlight { held } => Some((*at, HeldBy::InFlight { held: Arc::clone(held) })),
-            Disturbance::LongTask { .. } => None,
+            Disturbance::LongTask { .. } | Disturbance::Stopped { .. } => None,
         });
         let (at, why) =
             froze.into_iter().chain(crowded).filter(|(at, _)| at > opened).max_by_key(|(at, _)| *at)?;
@@ -202,6 +202,7 @@ impl Gate {
                 Disturbance::LongTask { length, who } => {
                     HeldBy::LongTask { at: at.as_duration(), length, who }
                 }
+                Disturbance::Stopped { length } => HeldBy::Stopped { at: at.as_duration(), length },
                 Disturbance::InFlight { held } => HeldBy::InFlight { held },
             },
             _ => HeldBy::Window,

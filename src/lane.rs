@@ -13,6 +13,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::time::{Sleep, sleep_until};
 
@@ -21,12 +22,17 @@ use crate::cell::{Ended, Governed};
 use crate::clock::{Stamp, Stopwatch};
 use crate::context;
 use crate::outcome::{CancelReason, Outcome};
+use crate::quiet::observe::another_is_polled;
 use crate::quiet::stalls::LONG_TASK;
+use crate::quiet::witness;
 use crate::scheduler::{Actions, Fate, Resolve, Work};
 use crate::shared::Shared;
 use crate::state::Effects;
 use crate::table::Id;
 use crate::tick::Ticker;
+
+/// Shorter polls are not judged, and a stop of the process that matters makes a poll longer than this.
+const WORTH_WITNESS: Duration = Duration::from_millis(20);
 
 /// Where a lane runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +106,7 @@ async fn run(mut guard: Guard, place: Place) {
         actions: Actions::default(),
         effects: Effects::default(),
     };
+    let _attendance = witness::attend();
     let mut ticker = Ticker::new();
     let mut timer = None;
     while lane.work(&mut timer).await {
@@ -203,10 +210,14 @@ impl Lane {
             Ok(Poll::Ready(ended)) => Some(ended),
             Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
-        let (fate, name, was_stuck) = {
+        let (fate, name, was_stuck, own) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now();
-            if took < LONG_TASK {
+            if took >= WORTH_WITNESS {
+                self.shared.hear_witness(&mut state);
+            }
+            let own = state.core.own_time(id, took, now);
+            if own < LONG_TASK {
                 self.shared.came_round(now);
             }
             let name = state.name(id);
@@ -233,10 +244,10 @@ impl Lane {
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
-            (fate, name, was_stuck)
+            (fate, name, was_stuck, own)
         };
-        if took >= self.shared.stuck_after && !was_stuck {
-            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, ?took, "one poll held the lane");
+        if own >= self.shared.stuck_after && !was_stuck {
+            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "one poll held the lane");
         }
         match fate {
             Fate::Keep | Fate::Rest => {}
@@ -291,6 +302,7 @@ impl Lane {
         if let Some((id, _, at)) = picked {
             state.core.poll_begins(id, tokio::runtime::worker_index(), now);
             shared.came_round(now);
+            another_is_polled();
             state.core.poll_was_asked_for(at);
         }
         state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);

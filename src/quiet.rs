@@ -9,9 +9,11 @@ mod record;
 mod rounds;
 pub(crate) mod sampler;
 pub(crate) mod stalls;
+pub(crate) mod stops;
 #[cfg(feature = "tower")]
 pub(crate) mod tower;
 pub(crate) mod window;
+pub(crate) mod witness;
 pub(crate) mod workers;
 
 pub use record::Quiet;

@@ -77,6 +77,10 @@ pub struct Report {
     pub long_tasks: Vec<LongTask>,
     /// Long tasks that are not listed: only the last 1,000 are.
     pub long_tasks_forgotten: u64,
+    /// Stretches of 50 ms or more in which the whole process did not run, as a witness saw that sleeps on a thread of its own:
+    /// `SIGSTOP`, a debugger, a machine that gave no time. The last 256; no task is blamed for them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub stops: Vec<Stop>,
     /// The sum over the listed long tasks of what went beyond 50 ms.
     pub blocking_time: Duration,
 }
@@ -230,10 +234,21 @@ pub struct LongTask {
     pub start: Duration,
     /// How long it lasted, as far as it was seen.
     pub length: Duration,
-    /// The governed task that filled most of it, if one did.
+    /// The governed task, observed future or span that filled most of it, if one did.
     pub who: Option<String>,
     /// Which worker, where that is known.
     pub worker: Option<usize>,
+}
+
+/// A stretch in which the whole process did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Stop {
+    /// When it began, to within 10 ms.
+    pub start: Duration,
+    /// How long it lasted.
+    pub length: Duration,
 }
 
 impl TaskReport {
@@ -249,12 +264,12 @@ impl TaskReport {
 }
 
 impl LongTask {
-    /// The governed task, or the worker, or "a worker".
+    /// Who filled most of it: a governed task, an observed future, a span; else "unknown", with the worker where that is known.
     pub fn culprit(&self) -> String {
         match (&self.who, self.worker) {
             (Some(name), _) => name.clone(),
-            (None, Some(worker)) => format!("worker {worker}"),
-            (None, None) => "a worker".to_owned(),
+            (None, Some(worker)) => format!("unknown (worker {worker})"),
+            (None, None) => "unknown".to_owned(),
         }
     }
 }

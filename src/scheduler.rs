@@ -31,6 +31,7 @@ use crate::profile::Profile;
 use crate::queue::{Line, Queue};
 use crate::quiet::in_flight::InFlight;
 use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
+use crate::quiet::stops::Stops;
 use crate::table::{Id, Status, Table};
 
 pub(crate) use notes::Note;
@@ -132,6 +133,7 @@ pub(crate) struct Core {
     gate: Gate,
     in_flight: InFlight,
     stalls: Stalls,
+    stops: Stops,
     mischief: Option<Mischief>,
     phase: Phase,
     /// Tasks that hold a slot.
@@ -191,6 +193,7 @@ impl Core {
             gate: Gate::new(gate),
             in_flight: InFlight::default(),
             stalls: Stalls::default(),
+            stops: Stops::default(),
             mischief,
             phase: Phase::Open,
             running: 0,
@@ -308,6 +311,8 @@ impl Core {
         let was_stuck = self.is_stuck(id);
         let polling = self.poll_is_over(id);
         let (began, worker) = polling.map_or((now, None), |polling| (polling.since, polling.worker));
+        let ran = self.stops.ran(began, now);
+        let took = took.saturating_sub(now.since(began).saturating_sub(ran));
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
@@ -327,7 +332,7 @@ impl Core {
             let woken = polling.and_then(|polling| polling.woken);
             record.ties_mut().record(began, now.since(began), woken);
         }
-        if now.since(began) >= WORTH_REMEMBERING {
+        if ran >= WORTH_REMEMBERING {
             let name = record.name.as_ref().into();
             let whose = Whose::Governed(record.line);
             self.stalls.poll_ended(Poll { start: began, end: Some(now), name, whose, worker });

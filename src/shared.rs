@@ -12,8 +12,9 @@ use crate::cell::Governed;
 use crate::clock::{Clock, Stamp};
 use crate::lane;
 use crate::outcome::Outcome;
+use crate::quiet::stops::Stop;
 use crate::quiet::workers::Workers;
-use crate::quiet::{probe, sampler};
+use crate::quiet::{probe, sampler, witness};
 use crate::ready::Ready;
 use crate::scheduler::{Actions, Core, Resolve};
 use crate::signals::Signals;
@@ -89,6 +90,25 @@ impl Shared {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the core when the process did not run: before it judges how long something held a worker.
+    pub(crate) fn hear_witness(&self, state: &mut State) {
+        let testimony = witness::ask(&mut state.witness_told);
+        for (start, end) in testimony.missed {
+            if let (Some(start), Some(end)) = (self.clock.real(start), self.clock.real(end)) {
+                state.core.process_stopped(Stop { start, end });
+            }
+        }
+        state.core.attended(testimony.attended);
+    }
+
+    /// As [`apply`](Shared::apply), where the core judges how long something held a worker.
+    pub(crate) fn judge<R>(self: &Arc<Self>, event: impl FnOnce(&mut Core, Stamp, &mut Actions) -> R) -> R {
+        let mut state = self.lock();
+        self.hear_witness(&mut state);
+        drop(state);
+        self.apply(event)
     }
 
     /// Tells the core what happened and does what follows.

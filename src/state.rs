@@ -25,6 +25,8 @@ pub(crate) struct State {
     lane: LaneState,
     probe: bool,
     sampler: bool,
+    /// The last of the witness's stretches that the core knows.
+    pub(crate) witness_told: u64,
 }
 
 /// Which lane polls. A lane that is not the current one ends at its next look.
@@ -63,7 +65,10 @@ impl Effects {
 }
 
 impl State {
-    pub(crate) fn new(core: Core, signals: Signals, multi_thread: bool) -> State {
+    pub(crate) fn new(mut core: Core, signals: Signals, multi_thread: bool) -> State {
+        if multi_thread {
+            core.knows_workers();
+        }
         State {
             core,
             slots: Slots::default(),
@@ -74,6 +79,7 @@ impl State {
             lane: LaneState::default(),
             probe: false,
             sampler: false,
+            witness_told: 0,
         }
     }
 

@@ -55,6 +55,7 @@ fn look(shared: &Arc<Shared>) -> bool {
     let (stuck, goes_on) = {
         let mut state = shared.lock();
         let now = shared.clock.now();
+        shared.hear_witness(&mut state);
         let stuck = state.take_over(shared.stuck_after, now, &mut actions, &mut effects);
         state.carry(now, &shared.ready, &mut actions, &mut effects);
         (stuck, state.wants_watchdog())

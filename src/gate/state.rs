@@ -42,8 +42,15 @@ pub enum HeldBy {
         at: Duration,
         /// How long it lasted.
         length: Duration,
-        /// The governed task that did it, or "a worker".
+        /// Who did it: a governed task, an observed future, a span; else "unknown", with the worker where that is known.
         who: Arc<str>,
+    },
+    /// The whole process did not run for 50 ms or more.
+    Stopped {
+        /// When it ran again, since `build()`.
+        at: Duration,
+        /// How long it was stopped.
+        length: Duration,
     },
     /// More than `max_in_flight` guards were held.
     InFlight {
@@ -97,6 +104,14 @@ impl fmt::Display for HeldBy {
             HeldBy::LongTask { at, length, who } => {
                 let who = Plain(who, 40);
                 write!(f, "a long task of {} ms by {who} until {:.3} s", length.as_millis(), at.as_secs_f64())
+            }
+            HeldBy::Stopped { at, length } => {
+                write!(
+                    f,
+                    "the process, stopped for {} ms until {:.3} s",
+                    length.as_millis(),
+                    at.as_secs_f64()
+                )
             }
             HeldBy::InFlight { held } => f.write_str(held),
         }

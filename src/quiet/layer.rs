@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use tokio::task;
 use tracing::span::Id;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
@@ -12,11 +13,13 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::governor::Governor;
 use crate::shared::Shared;
 
-use super::observe::Span;
+use super::observe::{Span, another_is_polled};
 
 /// Attributes long tasks to the spans that were entered meanwhile; [`Governor::tracing_layer`] makes it.
 ///
-/// The innermost span that fills most of a long task names it. Two readings of the clock each time a span is entered.
+/// The innermost span that fills most of a long task names it, if it held the worker itself: a span that was still entered
+/// when another task was polled on its thread (a guard kept across an await) names nothing. Two readings of the clock each
+/// time a span is entered.
 /// afterboot's own spans are left out: governed polls are known anyway.
 pub struct ObserveLayer {
     shared: Weak<Shared>,
@@ -24,7 +27,7 @@ pub struct ObserveLayer {
 
 thread_local! {
     /// The spans entered on this thread, innermost last.
-    static ENTERED: RefCell<Vec<(u64, Span)>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<(u64, Option<task::Id>, Span)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Governor {
@@ -42,14 +45,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ObserveLayer {
     fn on_enter(&self, id: &Id, cx: Context<'_, S>) {
         let Some(shared) = self.shared.upgrade() else { return };
         let Some(metadata) = cx.metadata(id).filter(|metadata| !is_ours(metadata)) else { return };
-        let span = Span::enter(shared, metadata.name().into());
-        ENTERED.with_borrow_mut(|entered| entered.push((id.into_u64(), span)));
+        let task = task::try_id();
+        if ENTERED.with_borrow(|entered| entered.last().is_some_and(|(_, last, _)| *last != task)) {
+            another_is_polled();
+        }
+        let span = Span::entered(shared, metadata.name().into());
+        ENTERED.with_borrow_mut(|entered| entered.push((id.into_u64(), task, span)));
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
         // Taken out before it is dropped: telling the governor may log, and so come back here.
         let left = ENTERED.with_borrow_mut(|entered| {
-            let place = entered.iter().rposition(|(known, _)| *known == id.into_u64())?;
+            let place = entered.iter().rposition(|(known, ..)| *known == id.into_u64())?;
             Some(entered.remove(place))
         });
         drop(left);

@@ -1,6 +1,6 @@
 //! Futures of the application's own, observed: who froze it is then known by name.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -39,7 +39,7 @@ impl<F: Future> Future for Observed<F> {
         let this = self.project();
         let Some(shared) = this.shared.upgrade() else { return this.future.poll(cx) };
         // Dropped on a panic too, so that the outer one is restored.
-        let _span = Span::enter(shared, Arc::clone(this.name));
+        let _span = Span::of_poll(shared, Arc::clone(this.name));
         this.future.poll(cx)
     }
 }
@@ -55,36 +55,50 @@ pub(crate) struct Span {
     shared: Arc<Shared>,
     name: Arc<str>,
     since: Stamp,
+    /// Of one entered by hand: how many tasks are known to have been polled on this thread before.
+    turn: Option<u64>,
+    sampled: bool,
     outer: Option<Current>,
 }
 
 impl Span {
-    pub(crate) fn enter(shared: Arc<Shared>, name: Arc<str>) -> Span {
-        let since = shared.clock.now();
-        let outer = if shared.samples {
+    /// One poll of an observed future: it holds its thread all along.
+    fn of_poll(shared: Arc<Shared>, name: Arc<str>) -> Span {
+        let mut span = Span::entered(shared, name);
+        span.turn = None;
+        if span.shared.samples {
             let current = Current {
-                governor: Arc::as_ptr(&shared).addr(),
-                name: Arc::clone(&name),
-                since,
+                governor: Arc::as_ptr(&span.shared).addr(),
+                name: Arc::clone(&span.name),
+                since: span.since,
                 worker: worker_index(),
             };
-            CELL.with_borrow(|cell| cell.set(Some(current)))
-        } else {
-            None
-        };
-        Span { shared, name, since, outer }
+            span.sampled = true;
+            span.outer = CELL.with_borrow(|cell| cell.set(Some(current)));
+        }
+        span
+    }
+
+    /// What was entered by hand, and may be left only after an await: it explains nothing if another task was polled on this
+    /// thread meanwhile, and a sampler does not take it for a poll.
+    pub(crate) fn entered(shared: Arc<Shared>, name: Arc<str>) -> Span {
+        let since = shared.clock.now();
+        Span { shared, name, since, turn: Some(TURN.get()), sampled: false, outer: None }
     }
 }
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if self.shared.samples {
+        if self.sampled {
             CELL.with_borrow(|cell| cell.set(self.outer.take()));
+        }
+        if self.turn.is_some_and(|turn| turn != TURN.get()) {
+            return;
         }
         let now = self.shared.clock.now();
         if now.since(self.since) >= WORTH_REMEMBERING {
             let (since, worker, name) = (self.since, worker_index(), Arc::clone(&self.name));
-            self.shared.apply(|core, _, _| core.application_polled(since, now, worker, name));
+            self.shared.judge(|core, _, _| core.application_polled(since, now, worker, name));
         }
     }
 }
@@ -117,6 +131,8 @@ impl ThreadCell {
 static CELLS: Mutex<Vec<Weak<ThreadCell>>> = Mutex::new(Vec::new());
 
 thread_local! {
+    /// How many times it is known that a task other than the one before is polled on this thread.
+    static TURN: Cell<u64> = const { Cell::new(0) };
     static CELL: RefCell<Arc<ThreadCell>> = {
         let cell = Arc::new(ThreadCell::default());
         let mut cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,6 +140,11 @@ thread_local! {
         cells.push(Arc::downgrade(&cell));
         RefCell::new(cell)
     };
+}
+
+/// Another task is polled on this thread than before: a span that is still entered here was left entered across an await.
+pub(crate) fn another_is_polled() {
+    TURN.set(TURN.get().wrapping_add(1));
 }
 
 /// What is polled now on any thread.

@@ -8,6 +8,8 @@ use tokio::time::timeout_at;
 
 use crate::shared::Shared;
 
+use super::observe::another_is_polled;
+
 /// How long the probe sleeps between two looks. tokio rounds up to whole milliseconds, so a look comes every 6
 /// to 7 ms: a stall of 60 ms is late by at least 52 ms whenever in between it began, and one of 50 ms by no
 /// more than 51.
@@ -32,10 +34,11 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         if timeout_at(planned, over).await.is_ok() {
             continue;
         }
+        another_is_polled();
         let now = shared.clock.now();
         let planned = shared.clock.stamp(planned);
         let gaps = workers.as_mut().map_or(Vec::new(), |workers| workers.look(shared.clock.instant(now)));
-        shared.apply(|core, _, actions| {
+        shared.judge(|core, _, actions| {
             if now.since(planned) >= LATE {
                 core.saw_stall(planned, now, None);
             }

@@ -28,7 +28,7 @@ fn run(shared: &Arc<Shared>) {
         for current in polled_now().into_iter().filter(|current| current.governor == governor) {
             let now = shared.clock.now();
             if now.since(current.since) >= LONG_TASK {
-                shared.apply(|core, _, _| core.saw_poll(current.since, now, current.worker, current.name));
+                shared.judge(|core, _, _| core.saw_poll(current.since, now, current.worker, current.name));
             }
         }
         thread::sleep(PERIOD);

@@ -79,13 +79,21 @@ pub(crate) struct Stalls {
     seen: VecDeque<Stall>,
     forgotten: u64,
     polls: VecDeque<Poll>,
+    /// Nobody can tell whether the process ran: see the witness.
+    pub(crate) name_nobody: bool,
+    /// On multi_thread a poll on a thread that is no worker keeps no loop.
+    pub(crate) on_workers_only: bool,
 }
 
 impl Stalls {
     /// A poll ended that is long enough to matter. It explains stalls that are told later, and those that were told
     /// while it lasted.
     pub(crate) fn poll_ended(&mut self, poll: Poll) {
-        for stall in self.seen.iter_mut().rev().take(NEAR).filter(|stall| stall.who.is_none()) {
+        if !self.may_explain(&poll) {
+            return;
+        }
+        let nameless = |stall: &&mut Stall| stall.who.is_none() && !self.name_nobody;
+        for stall in self.seen.iter_mut().rev().take(NEAR).filter(nameless) {
             if poll.explains(stall.start, stall.end, stall.worker) {
                 stall.who = Some(Arc::clone(&poll.name));
             }
@@ -110,7 +118,7 @@ impl Stalls {
         // The last remembered is the innermost: an observed future inside another one ends first.
         let culprit =
             self.polls.iter().chain(in_progress).find(|poll| poll.explains(start, end, worker)).cloned();
-        let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name));
+        let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name)).filter(|_| !self.name_nobody);
         let whose = culprit.map(|poll| poll.whose);
         let mut new = false;
         let same = |stall: &Stall| stall.worker == worker || worker.is_none() || stall.worker.is_none();
@@ -136,6 +144,10 @@ impl Stalls {
             by_idle_task: whose == Some(Whose::Governed(Queue::Idle)),
             new,
         }
+    }
+
+    pub(crate) fn may_explain(&self, poll: &Poll) -> bool {
+        poll.worker.is_some() || !self.on_workers_only
     }
 
     /// A long task that somebody else saw and names.
@@ -165,8 +177,8 @@ impl Stalls {
 pub(crate) fn name_of(who: Option<&Arc<str>>, worker: Option<usize>) -> Arc<str> {
     match (who, worker) {
         (Some(name), _) => Arc::clone(name),
-        (None, Some(worker)) => format!("worker {worker}").into(),
-        (None, None) => "a worker".into(),
+        (None, Some(worker)) => format!("unknown (worker {worker})").into(),
+        (None, None) => "unknown".into(),
     }
 }
 
@@ -185,7 +197,7 @@ mod tests {
     #[test]
     fn a_poll_that_ends_after_its_stall_was_told_explains_it_and_the_inner_one_wins() {
         let mut stalls = Stalls::default();
-        assert_eq!(&*stalls.saw(at(10), at(62), Some(0), &[]).who, "worker 0");
+        assert_eq!(&*stalls.saw(at(10), at(62), Some(0), &[]).who, "unknown (worker 0)");
         stalls.saw(at(10), at(90), Some(0), &[]);
         stalls.poll_ended(poll(12, Some(88), "inner", Whose::Application));
         stalls.poll_ended(poll(5, Some(95), "outer", Whose::Application));
@@ -200,7 +212,7 @@ mod tests {
     fn a_poll_on_another_worker_explains_nothing() {
         let mut stalls = Stalls::default();
         stalls.poll_ended(poll(10, Some(90), "elsewhere", Whose::Application));
-        assert_eq!(&*stalls.saw(at(10), at(90), Some(1), &[]).who, "worker 1");
+        assert_eq!(&*stalls.saw(at(10), at(90), Some(1), &[]).who, "unknown (worker 1)");
     }
 
     #[test]
@@ -211,7 +223,7 @@ mod tests {
         assert_eq!(&*sighting.who, "index");
         assert!(!sighting.by_idle_task);
         // A poll that ended before does not explain a later stall.
-        assert_eq!(&*stalls.saw(at(300), at(380), Some(1), &[]).who, "worker 1");
+        assert_eq!(&*stalls.saw(at(300), at(380), Some(1), &[]).who, "unknown (worker 1)");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::clock::Stamp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Disturbance {
     LongTask { length: Duration, who: Arc<str> },
+    Stopped { length: Duration },
     InFlight { held: Arc<str> },
 }
 
@@ -41,6 +42,11 @@ impl Window {
     /// A long task ended at `end`, or is in progress and was seen at `end`.
     pub(crate) fn long_task(&mut self, end: Stamp, length: Duration, who: Arc<str>) {
         self.disturb(end, Disturbance::LongTask { length, who });
+    }
+
+    /// The process did not run until `end`: nobody knows what waits for it now.
+    pub(crate) fn stopped(&mut self, end: Stamp, length: Duration) {
+        self.disturb(end, Disturbance::Stopped { length });
     }
 
     /// More than the allowed number are in flight; `held` says which, now.

@@ -9,7 +9,7 @@ use crate::scheduler::Core;
 use crate::shared::Shared;
 use crate::table::Record;
 
-use super::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, TaskReport};
+use super::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Stop, TaskReport};
 
 impl Report {
     /// Under the lock everything is only copied; sorting and naming come after it.
@@ -85,6 +85,11 @@ impl Report {
             },
             blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
             long_tasks,
+            stops: core
+                .stops()
+                .seen()
+                .map(|stop| Stop { start: stop.start.as_duration(), length: stop.length() })
+                .collect(),
             long_tasks_forgotten: core.stalls().forgotten(),
         }
     }

@@ -116,12 +116,15 @@ impl Report {
             });
         };
         let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
-        let says = says
-            .words(format!("The longest freeze took {} at {}, by ", fit(worst.length), fit(worst.start)))
-            .name(&worst.culprit());
-        let says = match (&worst.who, worst.worker) {
-            (Some(_), Some(worker)) => says.words(format!(" on worker {worker}")),
-            _ => says,
+        let says =
+            says.words(format!("The longest freeze took {} at {}, by ", fit(worst.length), fit(worst.start)));
+        let says = match &worst.who {
+            Some(name) => says.name(name),
+            None => says.words("an unknown task"),
+        };
+        let says = match worst.worker {
+            Some(worker) => says.words(format!(" on worker {worker}")),
+            None => says,
         };
         match count {
             1 => says.words("."),

@@ -45,6 +45,15 @@ impl fmt::Display for Report {
         if self.forgotten > 0 {
             line(f, "forgotten", &format!("{} ended long ago", self.forgotten))?;
         }
+        if let Some(worst) = self.stops.iter().max_by_key(|stop| stop.length) {
+            let count = self.stops.len();
+            let text = format!(
+                "the process did not run {count} times; longest {} at {}",
+                fit(worst.length),
+                fit(worst.start)
+            );
+            line(f, "stopped", &text)?;
+        }
         if let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) {
             let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
             let text = format!(

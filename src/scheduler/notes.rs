@@ -19,7 +19,16 @@ pub(crate) enum Note {
     GateOpened,
     Stuck(Id),
     Slow(Id),
-    LongTask { start: Stamp, length: Duration, who: Arc<str> },
+    LongTask {
+        start: Stamp,
+        length: Duration,
+        who: Arc<str>,
+    },
+    /// The whole process did not run.
+    Stopped {
+        start: Stamp,
+        length: Duration,
+    },
     ShuttingDown,
 }
 

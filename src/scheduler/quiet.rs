@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Stamp;
-use crate::quiet::stalls::{LONG_TASK, Poll, Whose};
+use crate::quiet::stalls::{LONG_TASK, Poll, WORTH_REMEMBERING, Whose};
+use crate::quiet::stops::{Stop, Stops};
+use crate::table::Id;
 
 use super::{Actions, Core, Note, Phase, Polling};
 
@@ -19,6 +21,7 @@ impl Core {
                 let whose = Whose::Governed(record.line);
                 Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })
             })
+            .filter(|poll| self.stalls.may_explain(poll))
             .collect()
     }
 
@@ -26,6 +29,38 @@ impl Core {
     pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
         let in_progress = self.in_progress();
         self.take_sighting(start, now, worker, &in_progress);
+    }
+
+    /// The witness missed this stretch, or misses it still: the process did not run, whoever was polled.
+    pub(crate) fn process_stopped(&mut self, stop: Stop) {
+        if let Some(Stop { start, end }) = self.stops.learn(stop) {
+            let length = end.since(start);
+            self.gate.window_mut().stopped(end, length);
+            self.note(Note::Stopped { start, length });
+        }
+    }
+
+    /// Whether the witness is there. Where it is not, nobody knows a stop from a long poll, and nobody is named.
+    pub(crate) fn attended(&mut self, attended: bool) {
+        self.stalls.name_nobody = !attended;
+    }
+
+    /// Polls on threads that are no workers keep no worker's loop.
+    pub(crate) fn knows_workers(&mut self) {
+        self.stalls.on_workers_only = true;
+    }
+
+    pub(crate) fn stops(&self) -> &Stops {
+        &self.stops
+    }
+
+    /// How much of what a poll took until now was its own.
+    pub(crate) fn own_time(&self, id: Id, took: Duration, now: Stamp) -> Duration {
+        let polling = self.polling.iter().chain(&self.stuck).find(|polling| polling.id == id);
+        let lost = polling.map_or(Duration::ZERO, |polling| {
+            now.since(polling.since).saturating_sub(self.stops.ran(polling.since, now))
+        });
+        took.saturating_sub(lost)
     }
 
     /// The sampler saw a poll of the application's that has lasted from `start` until now.
@@ -42,10 +77,18 @@ impl Core {
         worker: Option<usize>,
         name: Arc<str>,
     ) {
-        self.stalls.poll_ended(Poll { start, end: Some(end), name, whose: Whose::Application, worker });
+        if self.stops.ran(start, end) >= WORTH_REMEMBERING {
+            self.stalls.poll_ended(Poll { start, end: Some(end), name, whose: Whose::Application, worker });
+        }
     }
 
     fn take_sighting(&mut self, start: Stamp, now: Stamp, worker: Option<usize>, in_progress: &[Poll]) {
+        // What is left when the process did not run is the task's own; less than a long task is none.
+        let ran = self.stops.ran(start, now);
+        let start = if ran < now.since(start) { now.before(ran) } else { start };
+        if self.stops.any() && ran < LONG_TASK {
+            return;
+        }
         let sighting = self.stalls.saw(start, now, worker, in_progress);
         if sighting.new {
             self.note(Note::LongTask { start, length: sighting.length, who: Arc::clone(&sighting.who) });
@@ -63,7 +106,7 @@ impl Core {
         if length < LONG_TASK {
             return;
         }
-        let start = Stamp::from_duration(now.as_duration().saturating_sub(length));
+        let start = now.before(length);
         self.stalls.told(start, now, Arc::clone(&who));
         self.gate.window_mut().long_task(now, length, Arc::clone(&who));
         self.gate.application_froze(now, length, Arc::clone(&who));

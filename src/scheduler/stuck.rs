@@ -18,7 +18,7 @@ impl Core {
         now: Stamp,
         actions: &mut Actions,
     ) -> Option<(Id, Duration)> {
-        let polling = self.polling.take_if(|polling| now.since(polling.since) >= limit)?;
+        let polling = self.polling.take_if(|polling| self.stops.ran(polling.since, now) >= limit)?;
         self.stuck.push(polling);
         let pulse = self.profile.pulse;
         let record = self.table.live(polling.id);

@@ -48,6 +48,8 @@ mod cycles;
 mod slow;
 mod loss;
 mod nets;
+#[cfg(all(unix, feature = "serde"))]
+mod stops;
 mod story;
 #[cfg(feature = "serde")]
 mod trace;

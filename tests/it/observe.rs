@@ -166,6 +166,31 @@ mod spans {
             governor.shutdown(Duration::ZERO).await;
         });
     }
+
+    /// I24: a span whose guard was kept across an await did not hold the worker; who did is not known.
+    #[test]
+    fn a_span_that_was_entered_across_an_await_is_not_named_for_what_another_task_did() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let governor = watching(Governor::builder().sampler());
+            let subscriber = tracing_subscriber::registry().with(governor.tracing_layer());
+            let _default = tracing::subscriber::set_default(subscriber);
+            sleep(ms(30)).await;
+            let culprit = tokio::spawn(async {
+                sleep(ms(30)).await;
+                hold(ms(300));
+            });
+            let innocent = tracing::info_span!("innocent").entered();
+            sleep(ms(200)).await;
+            culprit.await.unwrap();
+            drop(innocent);
+            sleep(ms(30)).await;
+            let report = governor.shutdown(Duration::ZERO).await;
+            let long = &report.long_tasks;
+            assert!(long.iter().any(|long| long.length >= ms(250)), "{long:?}");
+            assert!(long.iter().all(|long| long.who.is_none()), "{long:?}");
+        });
+    }
 }
 
 #[cfg(feature = "tower")]

@@ -33,7 +33,7 @@ async fn advance_by_80_ms_is_a_stall_and_sleep_is_none() {
     let GateState::Shut { why: HeldBy::LongTask { at, length, who }, until } = governor.gate() else {
         panic!("{}", governor.gate());
     };
-    assert_eq!((at, &*who, until), (ms(2_083), "a worker", Some(ms(7_083))));
+    assert_eq!((at, &*who, until), (ms(2_083), "unknown", Some(ms(7_083))));
     assert!(length >= ms(70) && length <= ms(80), "{length:?}");
     within(handle.wait()).await.unwrap();
     assert!(opened_at(&governor) >= ms(7_083) && opened_at(&governor) <= ms(7_093));

@@ -121,7 +121,7 @@ async fn the_sentences_tell_a_whole_boot() {
         told[1]
     );
     assert!(told[2].starts_with("The longest freeze took 1"), "{}", told[2]);
-    assert!(told[2].ends_with(", by a worker."), "{}", told[2]);
+    assert!(told[2].ends_with(", by an unknown task."), "{}", told[2]);
     assert!(
         told[3].contains("was set by a chain of 2: index → pictures; from 2.25 s on they ran 600 ms."),
         "{}",

@@ -121,7 +121,7 @@ async fn the_applications_rows_show_long_tasks_holds_and_the_gate() {
     let events = events(&report);
     let long = of(&events, "X", "long task");
     assert_eq!(long.len(), 1);
-    assert_eq!(long[0]["name"], "a worker");
+    assert_eq!(long[0]["name"], "unknown");
     assert_eq!(long[0]["dur"], json!(report.long_tasks[0].length.as_secs_f64() * 1e6));
     let holds = of(&events, "X", "hold");
     assert_eq!((holds.len(), &holds[0]["dur"]), (2, &json!(4000.0)));

@@ -117,7 +117,7 @@ fn the_keyboard_reaches_every_bar_and_each_says_what_it_is() {
     assert_eq!(tab.number(stops), 1.0, "one stop in all");
     tab.eval("document.getElementById('fold').focus()");
     tab.press("Tab");
-    assert_eq!(focused(&mut tab), "long task of 116 ms at 324 ms by a worker");
+    assert_eq!(focused(&mut tab), "long task of 116 ms at 324 ms by unknown");
     let labels =
         tab.texts("[...document.querySelectorAll('#bars .bar')].map((b) => b.getAttribute('aria-label'))");
     for label in &labels {

@@ -64,6 +64,7 @@ impl World {
                     let closes = matches!(self.cause, Event::Close { .. });
                     assert!(!std::mem::replace(&mut self.told.closing, true) && closes);
                 }
+                Note::Stopped { .. } => panic!("no program stops the process"),
                 Note::LongTask { length, .. } => {
                     let told = matches!(self.cause, Event::LongTask(told) | Event::Stall(told) if length <= millis(told));
                     assert!(told, "a long task of {length:?}");
