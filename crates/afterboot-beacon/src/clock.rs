@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 use crate::core::Now;
 use crate::identity;
+#[cfg(feature = "spool")]
+use crate::spool::Stamp;
 
 /// Where an event's wall time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +82,7 @@ impl Clock {
             Wall::System => system_ms(),
             Wall::Tokio => self.wall_at_base + at.as_millis() as u64,
         };
-        Now { at, wall }
-    }
-
-    /// Milliseconds since the machine started.
-    pub(crate) fn mono(&self, now: Now) -> u64 {
-        self.mono_at_base + now.at.as_millis() as u64
+        Now { at, wall, mono: self.mono_at_base + at.as_millis() as u64 }
     }
 
     pub(crate) fn instant(&self, at: Duration) -> Option<Instant> {
@@ -97,6 +94,12 @@ impl Clock {
 pub(crate) fn mono_ms() -> u64 {
     let boot = boot();
     u64::try_from((boot.up + boot.asked.elapsed()).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Now, where there is no beacon.
+#[cfg(feature = "spool")]
+pub(crate) fn stamp() -> Stamp {
+    Stamp { wall: system_ms(), mono: mono_ms(), boot: boot_id() }
 }
 
 /// Which start of the machine these milliseconds count from.

@@ -64,8 +64,10 @@ pub(crate) struct Limits {
 pub(crate) struct Now {
     /// Since the beacon was built, on tokio's clock.
     pub(crate) at: Moment,
-    /// Unix milliseconds.
+    /// Unix milliseconds. A stamp: no age is told by it, as it may be set.
     pub(crate) wall: u64,
+    /// Milliseconds since the machine started.
+    pub(crate) mono: u64,
 }
 
 #[derive(Debug)]
@@ -172,7 +174,7 @@ impl Core {
     }
 
     fn measure_overhead(&mut self) {
-        let head = self.new_batch(Priority::Basic, Now { at: Moment::ZERO, wall: 0 }).head;
+        let head = self.new_batch(Priority::Basic, Now { at: Moment::ZERO, wall: 0, mono: 0 }).head;
         self.overhead = Core::overhead(&head);
     }
 

@@ -189,8 +189,8 @@ impl EarlyPost {
     fn replay(self, shared: &Shared) -> Option<(String, usize)> {
         let now = shared.now();
         // It was posted this long ago, and its delay has been running since.
-        let ago = Moment::from_millis(shared.clock.mono(now).saturating_sub(self.mono));
-        let then = Now { at: now.at.saturating_sub(ago), wall: self.wall };
+        let ago = Moment::from_millis(now.mono.saturating_sub(self.mono));
+        let then = Now { at: now.at.saturating_sub(ago), wall: self.wall, mono: self.mono };
         let options = PostOptions {
             delay: self.delay,
             vital: self.vital,
@@ -198,7 +198,7 @@ impl EarlyPost {
             merge: self.merge.as_deref(),
             keep: self.keep,
         };
-        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, self.mono);
+        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then);
         large.map(|bytes| (self.route, bytes))
     }
 }

@@ -194,10 +194,9 @@ fn encode<T: Serialize + ?Sized>(
     id: Uuid,
     route: &str,
     data: &T,
-    wall: u64,
-    mono: u64,
+    now: Now,
 ) -> bool {
-    guarded(|| encode_event(out, id, route, wall, mono, data)).is_some()
+    guarded(|| encode_event(out, id, route, now.wall, now.mono, data)).is_some()
 }
 
 pub(crate) fn post<T: Serialize + ?Sized>(
@@ -208,7 +207,7 @@ pub(crate) fn post<T: Serialize + ?Sized>(
     receipt: Option<ReceiptSender>,
 ) {
     let now = shared.now();
-    let large = post_at(shared, route, data, options, receipt, now, shared.clock.mono(now));
+    let large = post_at(shared, route, data, options, receipt, now);
     if let Some(bytes) = large {
         warn_of_size(shared, route, bytes);
     }
@@ -223,15 +222,14 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     options: PostOptions<'_>,
     receipt: Option<ReceiptSender>,
     now: Now,
-    mono: u64,
 ) -> Option<usize> {
     // Before the application's `Serialize` runs, which could do anything.
     let id = identity::event(now.wall, shared.process());
     with_scratch(|out| {
         let encoded = if shared.launch.allow.has(route) {
-            encode_allowed(shared, out, id, route, data, now.wall, mono)
+            encode_allowed(shared, out, id, route, data, now)
         } else {
-            encode(out, id, route, data, now.wall, mono)
+            encode(out, id, route, data, now)
         };
         if !encoded {
             shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
@@ -257,7 +255,6 @@ fn hand_over(
     // In memory is all that was asked for.
     let (answered, receipt) = if shared.launch.is_buffered() { (receipt, None) } else { (None, receipt) };
     let (delay, priority) = options.delay_and_priority(shared);
-    let keep = u64::try_from(options.keep.unwrap_or(shared.launch.expiry).as_millis()).unwrap_or(u64::MAX);
     let posting = Posting {
         route,
         encoded,
@@ -266,7 +263,7 @@ fn hand_over(
         merge: options.merge,
         signal: options.signal,
         receipt,
-        expires_at: now.wall.saturating_add(keep),
+        keep: options.keep.unwrap_or(shared.launch.expiry),
     };
     let taken = shared.core().post(posting, now);
     if let Some(receipt) = answered {
@@ -289,8 +286,7 @@ fn encode_allowed<T: Serialize + ?Sized>(
     id: Uuid,
     route: &str,
     data: &T,
-    wall: u64,
-    mono: u64,
+    now: Now,
 ) -> bool {
     let Some(whole) = guarded(|| serde_json::to_vec(data)) else { return false };
     let Some((filtered, removed)) = shared.launch.allow.filter(route, &whole) else { return false };
@@ -298,7 +294,7 @@ fn encode_allowed<T: Serialize + ?Sized>(
         crate::shared::lock(&shared.quality).keys_removed += removed;
     }
     let Ok(filtered) = serde_json::from_slice::<&RawValue>(&filtered) else { return false };
-    encode(out, id, route, filtered, wall, mono)
+    encode(out, id, route, filtered, now)
 }
 
 /// Whoever hears of it may post, so nothing is locked meanwhile.

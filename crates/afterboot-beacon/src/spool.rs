@@ -7,6 +7,7 @@
 //! recognises by its numbers.
 
 mod error;
+mod age;
 mod rows;
 mod place;
 mod sql;
@@ -20,6 +21,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+pub(crate) use age::{Stamp, Until};
 pub(crate) use db::MAX_INFLATED;
 pub use error::SpoolError;
 pub(crate) use offline::{Held, Offline};

@@ -32,8 +32,10 @@ pub(crate) struct Batch {
     pub(crate) due: Moment,
     /// When its first event was posted, or when it was read back from the spool.
     pub(crate) since: Moment,
-    /// Unix milliseconds at which its last event stops being worth anything.
-    pub(crate) expires_at: u64,
+    /// When its last event stops being worth anything.
+    pub(crate) expires: Moment,
+    /// How long its longest-lived event is worth something.
+    pub(crate) life: Duration,
     /// Unix milliseconds of its last event.
     pub(crate) newest_at: u64,
     /// The start of the machine that the events' `mono` counts from.
@@ -57,7 +59,7 @@ pub(crate) struct Batch {
 }
 
 /// Batches whose lives end this close to each other may join.
-const ABOUT_AS_LONG_MS: u64 = 60_000;
+const ABOUT_AS_LONG: Duration = Duration::from_secs(60);
 
 /// What each event costs in memory beside its bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
@@ -77,7 +79,8 @@ impl Batch {
             ordinal: 0,
             due: Moment::MAX,
             since: now,
-            expires_at: 0,
+            expires: Moment::ZERO,
+            life: Duration::ZERO,
             newest_at: 0,
             boot,
             attempts: 0,
@@ -222,7 +225,8 @@ impl Batch {
         let mut rest = Batch {
             ordinal: self.ordinal,
             due: self.due,
-            expires_at: self.expires_at,
+            expires: self.expires,
+            life: self.life,
             newest_at: self.newest_at,
             attempts: self.attempts,
             rows: self.rows.clone(),
@@ -245,7 +249,8 @@ impl Batch {
         }
         self.head.gaps.extend(later.head.gaps);
         self.head.end = later.head.end.or(self.head.end);
-        self.expires_at = self.expires_at.max(later.expires_at);
+        self.expires = self.expires.max(later.expires);
+        self.life = self.life.max(later.life);
         self.newest_at = self.newest_at.max(later.newest_at);
         self.attempts = self.attempts.max(later.attempts);
         self.rows.extend(later.rows);
@@ -264,7 +269,7 @@ impl Batch {
             return false;
         }
         // A batch lives as long as its longest-lived event: joining must not make one live much longer.
-        if self.expires_at.abs_diff(later.expires_at) > ABOUT_AS_LONG_MS {
+        if self.expires.abs_diff(later.expires) > ABOUT_AS_LONG {
             return false;
         }
         fn shared(head: &Head) -> (StreamId, &Option<String>, &Option<String>, Priority) {

@@ -58,7 +58,8 @@ impl Core {
                 marker.head.end = end;
                 marker.due = now.at;
                 marker.newest_at = now.wall;
-                marker.expires_at = now.wall + crate::builder::EXPIRY.as_millis() as u64;
+                marker.expires = now.at.saturating_add(crate::builder::EXPIRY);
+                marker.life = crate::builder::EXPIRY;
                 self.number(&mut marker);
                 self.bytes += marker.bytes();
                 self.enqueue(marker);

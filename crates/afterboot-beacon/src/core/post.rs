@@ -19,7 +19,8 @@ pub(crate) struct Posting<'a> {
     pub(crate) merge: Option<&'a str>,
     pub(crate) signal: bool,
     pub(crate) receipt: Option<ReceiptSender>,
-    pub(crate) expires_at: u64,
+    /// How long it is worth something.
+    pub(crate) keep: Duration,
 }
 
 /// What could not be taken in.
@@ -43,7 +44,7 @@ impl Core {
                 self.said.push(receipt.later(Err(why)));
             }
             if refusal == Refusal::Oversize {
-                self.bury_oversize(posting.encoded, posting.priority, now);
+                self.bury_oversize(&posting, now);
             }
             return Err(refusal);
         }
@@ -70,7 +71,8 @@ impl Core {
 
         let batch = &mut open.batch;
         batch.newest_at = batch.newest_at.max(now.wall);
-        batch.expires_at = batch.expires_at.max(posting.expires_at);
+        batch.expires = batch.expires.max(now.at.saturating_add(posting.keep));
+        batch.life = batch.life.max(posting.keep);
         // Only ever earlier: a steady stream cannot postpone it.
         let due = if posting.signal { now.at } else { now.at.saturating_add(posting.delay) };
         batch.due = batch.due.min(due);

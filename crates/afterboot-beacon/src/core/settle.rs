@@ -3,10 +3,10 @@
 use std::mem;
 use std::time::Duration;
 
-use super::{Batch, Core, Now, Outgoing};
+use super::{Batch, Core, Now, Outgoing, Posting};
 use crate::endpoint::HeldReason;
 use crate::ledger::{DropReason, Place};
-use crate::wire::{MAX_BODY, Priority, Verdict};
+use crate::wire::{MAX_BODY, Verdict};
 
 /// What the answer to a batch, or its absence, means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,10 +154,10 @@ impl Core {
     }
 
     /// A single event that fits no batch: counted as dead when it was posted.
-    pub(super) fn bury_oversize(&mut self, encoded: &[u8], priority: Priority, now: Now) {
-        let mut batch = self.new_batch(priority, now);
-        batch.push(0, encoded);
-        batch.newest_at = now.wall;
+    pub(super) fn bury_oversize(&mut self, posting: &Posting<'_>, now: Now) {
+        let mut batch = self.new_batch(posting.priority, now);
+        batch.push(0, posting.encoded);
+        (batch.newest_at, batch.life) = (now.wall, posting.keep);
         self.number(&mut batch);
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         let stream = batch.head.stream;

@@ -26,7 +26,7 @@ fn core(events: usize, has_spool: bool) -> Core {
 }
 
 fn at(milliseconds: u64) -> Now {
-    Now { at: Moment::from_millis(milliseconds), wall: 1_790_000_000_000 + milliseconds }
+    Now { at: Moment::from_millis(milliseconds), wall: 1_790_000_000_000 + milliseconds, mono: milliseconds }
 }
 
 fn encoded(data: &str) -> Vec<u8> {
@@ -63,7 +63,7 @@ fn post(core: &mut Core, data: &str, wish: Wish<'_>, now: Now) -> Result<bool, R
         merge: wish.merge,
         signal: wish.signal,
         receipt: wish.receipt,
-        expires_at: now.wall + wish.keep,
+        keep: Duration::from_millis(wish.keep),
     };
     core.post(posting, now)
 }

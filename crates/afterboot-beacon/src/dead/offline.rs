@@ -1,7 +1,7 @@
 use std::path::Path;
-use std::time::SystemTime;
 
 use super::{DeadId, DeadLetter};
+use crate::clock;
 use crate::spool::{Held, Offline, SpoolError};
 
 /// The dead letters of all processes under a spool's root, for a tool that is not the application.
@@ -74,7 +74,8 @@ impl DeadLetters {
     /// # Errors
     /// Where one is not there, or its process runs. Those of other processes' directories may have been replayed then.
     pub fn replay(&self, ids: &[DeadId]) -> Result<Replay, SpoolError> {
-        let (letters, events) = self.0.each_of(ids, |held, rows| held.replay(rows, wall_clock()))?;
+        let now = clock::stamp();
+        let (letters, events) = self.0.each_of(ids, |held, rows| held.replay(rows, &now))?;
         Ok(Replay { letters, events })
     }
 
@@ -103,10 +104,4 @@ impl DeadLetters {
     pub fn processes(&self) -> Result<Vec<ProcessSpool>, SpoolError> {
         self.0.processes()
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "what is replayed lives on by the wall clock")]
-fn wall_clock() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

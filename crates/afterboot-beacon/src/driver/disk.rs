@@ -153,7 +153,7 @@ impl Disk {
     }
 
     fn call(&mut self, call: Call, in_hand: InHand, now: Now) {
-        let job = call.job(self.spool.clone(), self.options.durability, now.wall);
+        let job = call.job(self.spool.clone(), self.options.durability, rows::stamp(now));
         self.busy = Some((spawn_blocking(job), in_hand, now.at + TIME_LIMIT));
     }
 
@@ -224,7 +224,7 @@ impl Driver {
         let mut core = self.shared.core();
         let batches = core.take_to_leave(WRITE_AT_ONCE, now);
         let call =
-            if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches)) };
+            if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches, now)) };
         drop(core);
         let Some((call, in_hand)) = call else { return false };
         self.disk.call(call, in_hand, now);
@@ -241,7 +241,7 @@ impl Driver {
         let mut core = self.shared.core();
         let batches = core.take_for_disk(now);
         if !batches.is_empty() {
-            return Some(calls::put(batches));
+            return Some(calls::put(batches, now));
         }
         if let Some(call) = calls::leftovers(&mut core, now) {
             return Some(call);

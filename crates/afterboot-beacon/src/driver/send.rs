@@ -50,7 +50,7 @@ impl Driver {
         };
         let headers = Headers {
             sent_at: now.wall,
-            mono: self.shared.clock.mono(now),
+            mono: now.mono,
             boot: crate::clock::boot_id().to_string(),
             events_boot: batch.boot.to_string(),
             attempt: batch.attempts,

@@ -8,7 +8,8 @@ use super::db::{self, Db};
 use super::place::{Home, Take};
 use super::store::{delete, eligible, settle};
 use super::{
-    Adopted, Change, Durability, Erased, Evicted, NewDead, RowId, Spool, SpoolError, Totals, Why, sql,
+    Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Row, RowId, Spool, SpoolError, Stamp, Totals, Why,
+    sql,
 };
 
 // Rows that are moved in one transaction: what a crash leaves twice at most.
@@ -25,7 +26,7 @@ enum Failure {
 impl Spool {
     /// Takes over up to about `limit` rows of processes that are gone: those of our application that are this user's or
     /// nobody's. The rest stays where it is. Dead letters come along whoever's they are, as they are not sent.
-    pub(crate) fn adopt(&mut self, user: Option<&str>, now: u64, limit: usize) -> Adopted {
+    pub(crate) fn adopt(&mut self, user: Option<&str>, now: &Stamp, limit: usize) -> Adopted {
         let mut adopted = Adopted::default();
         let dirs = match self.root.processes() {
             Ok(dirs) => dirs,
@@ -53,7 +54,7 @@ impl Spool {
         &mut self,
         dir: &Path,
         user: Option<&str>,
-        now: u64,
+        now: &Stamp,
         limit: usize,
         adopted: &mut Adopted,
     ) -> Result<(), Failure> {
@@ -95,14 +96,13 @@ impl Spool {
         &mut self,
         theirs: &Db,
         user: Option<&str>,
-        now: u64,
+        now: &Stamp,
         limit: usize,
         adopted: &mut Adopted,
     ) -> Result<bool, Failure> {
         let conn = theirs.conn();
         let read = |error| Failure::Theirs(SpoolError::sql("read", error));
-        let args = params![db::signed(now), self.app];
-        let expired = db::take_rows(conn, sql::EXPIRE, args, Why::Expired).map_err(read)?;
+        let expired = db::expire_left_behind(conn, &self.app, now).map_err(read)?;
         adopted.expired.extend(settle(expired, &mut Totals::default()));
         loop {
             let chunk = CHUNK.min(limit.saturating_sub(usize::try_from(adopted.rows).unwrap_or(limit)));
@@ -116,7 +116,7 @@ impl Spool {
                 break;
             }
             let (ids, batches): (Vec<RowId>, Vec<_>) =
-                rows.into_iter().map(|row| (row.id, row.batch)).unzip();
+                rows.into_iter().map(|row| (row.id, stamped(row, now))).unzip();
             // A power cut must not keep the deletion there and lose the addition here.
             let put = self.put(&batches, Durability::Power, now).map_err(Failure::Ours)?;
             adopted.rows += put.added.rows;
@@ -127,7 +127,7 @@ impl Spool {
         db::is_empty(conn).map_err(read)
     }
 
-    fn drain_dead(&mut self, theirs: &Db, now: u64, adopted: &mut Adopted) -> Result<bool, Failure> {
+    fn drain_dead(&mut self, theirs: &Db, now: &Stamp, adopted: &mut Adopted) -> Result<bool, Failure> {
         let (ids, letters, damaged) = dead_of(theirs.conn(), &self.app)
             .map_err(|error| Failure::Theirs(SpoolError::sql("read", error)))?;
         if ids.is_empty() {
@@ -179,6 +179,11 @@ impl Spool {
         }
         Ok(settle(rows, &mut Totals::default()))
     }
+}
+
+/// Its expiry, by the clock of this start of the machine.
+fn stamped(row: Row, now: &Stamp) -> NewRow {
+    NewRow { until: Some(now.until(&row.batch, row.until.as_ref())), ..row.batch }
 }
 
 type Taken = Vec<(Evicted, usize)>;

@@ -9,6 +9,7 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Row as SqlRow, Transaction, TransactionBehavior, params,
 };
 
+use super::age::{LEEWAY_MS, OLDEST_AT, Stamp, Until};
 use super::rows::{Evicted, MAX_ROW, NewDead, NewRow, Row, RowId, Totals, Why};
 use super::{Durability, SpoolError, sql};
 use crate::core::MAX_LETTER;
@@ -39,8 +40,16 @@ impl Db {
             let tx = db.begin(Durability::Process)?;
             tx.execute_batch(sql::SCHEMA).map_err(failed)?;
             tx.commit().map_err(failed)?;
+        } else if !db.has_until().map_err(failed)? {
+            let tx = db.begin(Durability::Process)?;
+            tx.execute_batch(sql::ADD_UNTIL).map_err(failed)?;
+            tx.commit().map_err(failed)?;
         }
         Ok(db)
+    }
+
+    fn has_until(&self) -> rusqlite::Result<bool> {
+        self.0.query_row(sql::HAS_UNTIL, [], |row| row.get(0)).map(|columns: i64| columns > 0)
     }
 
     /// For a directory that another process holds.
@@ -127,7 +136,13 @@ pub(super) fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Adds a row; `None` where its key is there already.
-pub(super) fn insert(conn: &Connection, app: &str, row: &NewRow) -> rusqlite::Result<Option<RowId>> {
+pub(super) fn insert(
+    conn: &Connection,
+    app: &str,
+    row: &NewRow,
+    now: &Stamp,
+) -> rusqlite::Result<Option<RowId>> {
+    let until = row.until.unwrap_or_else(|| now.until(row, None));
     let mut statement = conn.prepare_cached(sql::INSERT)?;
     let new = statement.execute(params![
         app,
@@ -143,8 +158,34 @@ pub(super) fn insert(conn: &Connection, app: &str, row: &NewRow) -> rusqlite::Re
         row.boot,
         row.body.len() as i64,
         &row.body[..],
+        &*now.boot,
+        signed(until),
     ])?;
     Ok((new > 0).then(|| RowId(conn.last_insert_rowid())))
+}
+
+/// Deletes what has expired in a file that an earlier process wrote, perhaps before this start of the machine.
+pub(super) fn expire_left_behind(
+    conn: &Connection,
+    app: &str,
+    now: &Stamp,
+) -> rusqlite::Result<Vec<(Evicted, usize)>> {
+    let mut expired = take_rows(conn, sql::EXPIRE, params![&*now.boot, signed(now.mono), app], Why::Expired)?;
+    // A clock that is not set yet says nothing: what is left of before waits until it is.
+    if now.is_set() {
+        let oldest = signed(OLDEST_AT);
+        let args = params![&*now.boot, signed(now.wall), oldest, app];
+        expired.extend(take_rows(conn, sql::EXPIRE_BY_WALL, args, Why::Expired)?);
+        let newest = signed(now.wall.saturating_add(LEEWAY_MS));
+        conn.prepare_cached(sql::LIVE_ANEW)?.execute(params![
+            &*now.boot,
+            signed(now.mono),
+            oldest,
+            newest,
+            app
+        ])?;
+    }
+    Ok(expired)
 }
 
 pub(super) fn find(conn: &Connection, row: &NewRow) -> rusqlite::Result<RowId> {
@@ -181,7 +222,13 @@ pub(super) fn insert_dead(conn: &Connection, app: &str, dead: &NewDead) -> rusql
 pub(super) fn get(conn: &Connection, id: RowId) -> rusqlite::Result<Option<Result<Row, Damaged>>> {
     let mut statement = conn.prepare_cached(sql::GET)?;
     let read = statement.query_row(params![id.0, MAX_ROW as i64], |row| {
-        sound(decode(row)).map(|decoded| decoded.map(|(_, batch)| Row { id, batch }))
+        sound(decode(row).and_then(|(_, batch)| {
+            let until = match (row.get::<_, Option<String>>(13)?, row.get::<_, Option<i64>>(14)?) {
+                (Some(boot), Some(mono)) => Some(Until { boot, mono: unsigned(mono) }),
+                _ => None,
+            };
+            Ok(Row { id, until, batch })
+        }))
     });
     read.optional()
 }
@@ -250,6 +297,7 @@ fn decode(row: &SqlRow<'_>) -> rusqlite::Result<(String, NewRow)> {
         events: row.get(7)?,
         newest_at: natural(row, 8)?,
         expires_at: natural(row, 9)?,
+        until: None,
         boot: row.get(10)?,
         body,
     };

@@ -4,7 +4,9 @@ use rusqlite::Connection;
 
 use super::db;
 use super::store::{delete, make_room};
-use super::{Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Totals, Why, sql};
+use super::{
+    Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Stamp, Totals, Why, sql,
+};
 use crate::dead::{DeadId, DeadLetter};
 
 // What a replayed batch lives at least, whatever its first life was.
@@ -24,7 +26,7 @@ impl Spool {
 
     /// Makes batches of dead letters again, with a new life as long as the first one. All of them or, where one is not
     /// there, none.
-    pub(crate) fn replay_dead(&mut self, ids: &[DeadId], now: u64) -> Result<Replayed> {
+    pub(crate) fn replay_dead(&mut self, ids: &[DeadId], now: &Stamp) -> Result<Replayed> {
         self.heal(|spool| {
             let rows = spool.own_rows(ids)?;
             let (mut totals, mut dead, mut replayed) = (spool.totals, spool.dead, Replayed::default());
@@ -86,13 +88,14 @@ pub(crate) struct Moved {
 pub(crate) fn replay(
     conn: &Connection,
     id: RowId,
-    now: u64,
+    now: &Stamp,
     dead: &mut Totals,
 ) -> rusqlite::Result<Option<Moved>> {
     let Some(Ok((app, NewDead { mut batch, own, .. }))) = db::get_dead(conn, id)? else { return Ok(None) };
-    let life = batch.expires_at.saturating_sub(batch.newest_at);
-    batch.expires_at = now.saturating_add(life.max(MIN_LIFE_MS));
-    let new = db::insert(conn, &app, &batch)?.is_some();
+    let life = batch.life().max(MIN_LIFE_MS);
+    batch.expires_at = now.wall.saturating_add(life);
+    batch.until = Some(now.mono.saturating_add(life));
+    let new = db::insert(conn, &app, &batch, now)?.is_some();
     delete(conn, sql::DELETE_DEAD, &[id], Why::Room, dead)?;
     Ok(Some(Moved { batch, own, new }))
 }

@@ -9,7 +9,7 @@ use super::adopt::erase_in;
 use super::db::{self, Db};
 use super::place::{Home, Root, Take, db_in, process_name};
 use super::store::delete;
-use super::{Durability, RowId, SpoolError, Totals, Why, dead_store, sql};
+use super::{Durability, RowId, SpoolError, Stamp, Totals, Why, dead_store, sql};
 use crate::dead::{DeadId, DeadLetter, ProcessSpool};
 
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
@@ -116,7 +116,7 @@ impl Offline {
 
 impl Held {
     /// All of them or, where one is not there, none.
-    pub(crate) fn replay(&self, ids: &[DeadId], now: u64) -> Result<(u64, u64)> {
+    pub(crate) fn replay(&self, ids: &[DeadId], now: &Stamp) -> Result<(u64, u64)> {
         self.all_or_none(ids, |conn, row| {
             let moved = dead_store::replay(conn, row, now, &mut Totals::default())?;
             Ok(moved.map(|moved| moved.batch.events))

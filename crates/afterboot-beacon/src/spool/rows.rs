@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::SpoolError;
+use super::{SpoolError, Until};
 use crate::wire::{Priority, StreamId};
 
 /// The largest compressed body in a row. What claims to be larger is corrupt and is never read.
@@ -23,14 +23,21 @@ pub(crate) struct NewRow {
     pub(crate) events: u32,
     /// Milliseconds since the epoch. It orders the rows: the smallest is the oldest.
     pub(crate) newest_at: u64,
-    /// Milliseconds since the epoch. From then on the row is not listed and may be deleted.
+    /// Milliseconds since the epoch, by the clock that `newest_at` is of: when it expires, where no better clock can say.
     pub(crate) expires_at: u64,
+    /// When it expires, in milliseconds since this start of the machine. None: its stamps decide.
+    pub(crate) until: Option<u64>,
     pub(crate) boot: String,
     /// Compressed by [`gzip`](crate::wire::gzip), at most [`MAX_ROW`] bytes.
     pub(crate) body: Arc<[u8]>,
 }
 
 impl NewRow {
+    /// How long it was to live, in milliseconds.
+    pub(super) fn life(&self) -> u64 {
+        self.expires_at.saturating_sub(self.newest_at)
+    }
+
     pub(super) fn check(&self) -> Result<(), SpoolError> {
         match self.body.len() {
             bytes if bytes > MAX_ROW => Err(SpoolError::too_large(bytes, MAX_ROW)),
@@ -43,6 +50,8 @@ impl NewRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) id: RowId,
+    /// Unknown where an older version of this crate wrote it.
+    pub(crate) until: Option<Until>,
     pub(crate) batch: NewRow,
 }
 

@@ -34,8 +34,23 @@ macro_rules! table {
     };
 }
 
+macro_rules! add_until {
+    () => {
+        concat!(
+            "ALTER TABLE batch ADD COLUMN until_boot TEXT; ALTER TABLE batch ADD COLUMN until_mono INTEGER;",
+            "CREATE INDEX batch_until ON batch (until_boot, until_mono);",
+        )
+    };
+}
+
+/// What a file of before these columns lacks. They may be null and no statement of before minds them, so the version
+/// stays: either version of this crate reads what the other wrote.
+pub(super) const ADD_UNTIL: &str = add_until!();
+pub(super) const HAS_UNTIL: &str = "SELECT count(*) FROM pragma_table_info('batch') WHERE name = 'until_mono'";
+
 pub(super) const SCHEMA: &str = concat!(
     table!("batch", ""),
+    add_until!(),
     "CREATE INDEX batch_age ON batch (rank, newest_at);",
     "CREATE INDEX batch_expiry ON batch (expires_at);",
     table!("dead", " at INTEGER NOT NULL, reason TEXT NOT NULL, status INTEGER, own INTEGER NOT NULL,"),
@@ -52,27 +67,36 @@ pub(super) const ANY: &str = "SELECT EXISTS (SELECT 1 FROM batch) OR EXISTS (SEL
 pub(super) const INSERT: &str = concat!(
     "INSERT INTO batch (",
     columns!(),
-    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    ", until_boot, until_mono) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     " ON CONFLICT (stream, first_seq, last_seq) DO NOTHING"
 );
 pub(super) const FIND: &str = "SELECT id FROM batch WHERE stream = ?1 AND first_seq = ?2 AND last_seq = ?3";
 pub(super) const LIST: &str = concat!(
-    "SELECT newest_at, id FROM batch WHERE user IS NULL AND rank = ?1 AND expires_at > ?3 AND app = ?4",
+    "SELECT newest_at, id FROM batch WHERE user IS NULL AND rank = ?1 AND app = ?3",
+    " AND (until_boot IS NOT ?4 OR until_mono > ?5)",
     " UNION ALL",
-    " SELECT newest_at, id FROM batch WHERE user = ?2 AND rank = ?1 AND expires_at > ?3 AND app = ?4",
+    " SELECT newest_at, id FROM batch WHERE user = ?2 AND rank = ?1 AND app = ?3",
+    " AND (until_boot IS NOT ?4 OR until_mono > ?5)",
     " ORDER BY 1, 2"
 );
 // length() of a column needs only the row's header, so an absurd body is never read.
 pub(super) const GET: &str = concat!(
     "SELECT ",
     "app, stream, first_seq, last_seq, rank, user, session, events, newest_at, expires_at, boot, bytes,",
-    " CASE WHEN length(body) <= ?2 THEN body END FROM batch WHERE id = ?1"
+    " CASE WHEN length(body) <= ?2 THEN body END, until_boot, until_mono FROM batch WHERE id = ?1"
 );
 pub(super) const DELETE: &str =
     "DELETE FROM batch WHERE id = ?1 RETURNING id, stream, first_seq, last_seq, events, bytes";
 pub(super) const DELETE_QUIETLY: &str = "DELETE FROM batch WHERE id = ?1";
-pub(super) const EXPIRE: &str = "DELETE FROM batch WHERE expires_at <= ?1 AND app = ?2
+pub(super) const EXPIRE: &str = "DELETE FROM batch WHERE until_boot = ?1 AND until_mono <= ?2 AND app = ?3
     RETURNING id, stream, first_seq, last_seq, events, bytes";
+/// What was left before this start of the machine, by a wall clock that makes sense.
+pub(super) const EXPIRE_BY_WALL: &str = "DELETE FROM batch WHERE until_boot IS NOT ?1 AND expires_at <= ?2
+    AND newest_at >= ?3 AND app = ?4 RETURNING id, stream, first_seq, last_seq, events, bytes";
+/// Where it makes none, it lives anew from now on.
+pub(super) const LIVE_ANEW: &str = "UPDATE batch SET until_boot = ?1,
+    until_mono = ?2 + max(0, min(expires_at - newest_at, 1 << 60))
+    WHERE until_boot IS NOT ?1 AND (newest_at < ?3 OR newest_at > ?4) AND app = ?5";
 pub(super) const VICTIMS: &str = "SELECT id, bytes FROM batch WHERE rank = ?1 ORDER BY newest_at, id";
 pub(super) const ERASE: &str = "DELETE FROM batch WHERE user = ?1 AND (?2 IS NULL OR app = ?2)
     RETURNING id, stream, first_seq, last_seq, events, bytes";

@@ -3,7 +3,7 @@ use rusqlite::{Connection, params};
 use super::db::{self, Db};
 use super::place::{Home, Root};
 use super::{
-    Change, Durability, Evicted, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Totals, Why, sql,
+    Change, Durability, Evicted, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Stamp, Totals, Why, sql,
 };
 
 // What a row takes on disk beside its body, in the table, five indexes and the pages' unused ends.
@@ -61,17 +61,17 @@ impl Spool {
     }
 
     /// Adds rows. A row whose key is there already is that row, unchanged.
-    pub(crate) fn put(&mut self, rows: &[NewRow], durability: Durability, now: u64) -> Result<Put> {
+    pub(crate) fn put(&mut self, rows: &[NewRow], durability: Durability, now: &Stamp) -> Result<Put> {
         self.change(Change { rows, ..Change::default() }, durability, now)
     }
 
     /// Deletes rows, those that are not there included.
     pub(crate) fn delete(&mut self, gone: &[RowId]) -> Result<()> {
-        self.change(Change { gone, ..Change::default() }, Durability::Process, 0).map(drop)
+        self.change(Change { gone, ..Change::default() }, Durability::Process, &Stamp::default()).map(drop)
     }
 
     /// Deletes, adds and buries, in one transaction. [`Durability::Buffered`] is no less than `Process` here.
-    pub(crate) fn change(&mut self, change: Change<'_>, durability: Durability, now: u64) -> Result<Put> {
+    pub(crate) fn change(&mut self, change: Change<'_>, durability: Durability, now: &Stamp) -> Result<Put> {
         for row in change.rows.iter().chain(change.dead.iter().map(|dead| &dead.batch)) {
             row.check()?;
         }
@@ -92,7 +92,7 @@ impl Spool {
     pub(crate) fn list(
         &mut self,
         user: Option<&str>,
-        now: u64,
+        now: &Stamp,
         skip: impl Fn(RowId) -> bool,
         limit: usize,
     ) -> Result<Vec<Row>> {
@@ -110,8 +110,9 @@ impl Spool {
     }
 
     /// Deletes what has expired.
-    pub(crate) fn expire(&mut self, now: u64) -> Result<Vec<Evicted>> {
-        self.take(sql::EXPIRE, |app| (db::signed(now), app), Why::Expired)
+    pub(crate) fn expire(&mut self, now: &Stamp) -> Result<Vec<Evicted>> {
+        // All rows of this file are of this start of the machine: what comes from an earlier one is stamped anew.
+        self.take(sql::EXPIRE, |app| (now.boot.to_string(), db::signed(now.mono), app), Why::Expired)
     }
 
     /// Events that were lost with files or rows that nobody could read, since this was last asked.
@@ -238,14 +239,14 @@ pub(super) fn eligible(
     conn: &Connection,
     app: &str,
     user: Option<&str>,
-    now: u64,
+    now: &Stamp,
     skip: &impl Fn(RowId) -> bool,
     limit: usize,
 ) -> rusqlite::Result<(Vec<Row>, Vec<RowId>)> {
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     for rank in [0, 1] {
         let mut statement = conn.prepare_cached(sql::LIST)?;
-        let mut ids = statement.query(params![rank, user, db::signed(now), app])?;
+        let mut ids = statement.query(params![rank, user, app, &*now.boot, db::signed(now.mono)])?;
         while rows.len() + damaged.len() < limit {
             let Some(row) = ids.next()? else { break };
             let id = RowId(row.get(1)?);
@@ -267,14 +268,14 @@ fn apply(
     conn: &Connection,
     spool: &Spool,
     change: Change<'_>,
-    now: u64,
+    now: &Stamp,
     totals: &mut Totals,
     dead: &mut Totals,
 ) -> rusqlite::Result<Put> {
     let mut put = Put::default();
     delete(conn, sql::DELETE, change.gone, Why::Room, totals)?;
     for row in change.rows {
-        let id = match db::insert(conn, &spool.app, row)? {
+        let id = match db::insert(conn, &spool.app, row, now)? {
             Some(id) => {
                 totals.add(row.events, row.body.len());
                 put.added.add(row.events, row.body.len());
@@ -298,14 +299,19 @@ fn apply(
 pub(super) fn make_room(
     conn: &Connection,
     spool: &Spool,
-    now: u64,
+    now: &Stamp,
     totals: &mut Totals,
 ) -> rusqlite::Result<Vec<Evicted>> {
     let fits = |totals: &Totals| charged(*totals) <= spool.options.max_bytes;
     if fits(totals) {
         return Ok(Vec::new());
     }
-    let expired = db::take_rows(conn, sql::EXPIRE, params![db::signed(now), spool.app], Why::Expired)?;
+    let expired = db::take_rows(
+        conn,
+        sql::EXPIRE,
+        params![&*now.boot, db::signed(now.mono), spool.app],
+        Why::Expired,
+    )?;
     let mut evicted = settle(expired, totals);
     for rank in [1, 0] {
         let victims = oldest(conn, sql::VICTIMS, [rank], *totals, fits)?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::{Change, Durability, NewDead, NewRow, Put, Row, RowId, Spool, SpoolError, SpoolOptions, Totals};
+use super::{Change, Durability, NewDead, NewRow, Put, Row, RowId, Spool, SpoolError, SpoolOptions, Stamp, Totals};
 use crate::wire::{BatchWriter, Head, Priority, StreamId, encode_event, gzip};
 
 const NOW: u64 = 1_700_000_000_000;
@@ -69,6 +69,14 @@ const fn stream(number: u8) -> StreamId {
     StreamId::from_bytes([number; 16])
 }
 
+/// How long the machine has been running, at `NOW`.
+const UP: u64 = 1_000_000;
+
+/// This moment by all clocks, none of which was set.
+fn stamp(wall: u64) -> Stamp {
+    Stamp { wall, mono: wall - NOW + UP, boot: "boot".into() }
+}
+
 /// A basic batch of one event of nobody's, the older the smaller its number.
 fn row(seq: u64) -> NewRow {
     NewRow {
@@ -81,6 +89,7 @@ fn row(seq: u64) -> NewRow {
         events: 1,
         newest_at: NOW + seq,
         expires_at: NEVER,
+        until: None,
         boot: "boot".to_owned(),
         body: body(seq),
     }
@@ -131,11 +140,11 @@ fn large(bytes: usize) -> Arc<[u8]> {
 }
 
 fn put(spool: &mut Spool, rows: &[NewRow]) -> super::Put {
-    spool.put(rows, Durability::Process, NOW).unwrap()
+    spool.put(rows, Durability::Process, &stamp(NOW)).unwrap()
 }
 
 fn list(spool: &mut Spool, user: Option<&str>) -> Vec<Row> {
-    spool.list(user, NOW, |_| false, usize::MAX).unwrap()
+    spool.list(user, &stamp(NOW), |_| false, usize::MAX).unwrap()
 }
 
 /// The first numbers of what is listed.
@@ -180,7 +189,7 @@ impl Spool {
         gone: &[RowId],
         rows: &[NewRow],
         durability: Durability,
-        now: u64,
+        now: &Stamp,
     ) -> Result<Put, SpoolError> {
         self.change(Change { gone, rows, dead: &[] }, durability, now)
     }
@@ -192,7 +201,7 @@ impl Spool {
         dead: &[NewDead],
         durability: Durability,
     ) -> Result<Put, SpoolError> {
-        self.change(Change { gone, rows: &[], dead }, durability, 0)
+        self.change(Change { gone, rows: &[], dead }, durability, &Stamp::default())
     }
 
     fn totals(&self) -> Totals {

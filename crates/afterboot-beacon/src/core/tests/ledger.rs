@@ -54,7 +54,7 @@ struct Row {
     seqs: Vec<u64>,
     /// Numbers that the row declares.
     gaps: Vec<u64>,
-    expires_at: u64,
+    expires: Moment,
     body: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl World {
             let seqs = batch.slots().iter().map(|slot| slot.seq).collect();
             let gaps = batch.head.gaps.iter().flat_map(|gap| gap.first..=gap.last).collect();
             let body = wire::gunzip(&batch.body(), 1 << 20).unwrap();
-            self.disk.insert(row, Row { seqs, gaps, expires_at: batch.expires_at, body });
+            self.disk.insert(row, Row { seqs, gaps, expires: batch.expires, body });
             rows.push((batch, row));
         }
         self.core.spooled(rows, now);
@@ -159,12 +159,12 @@ impl World {
         let now = self.now();
         let user = self.core.user().map(str::to_owned);
         let mut listed = Vec::new();
-        for (row, Row { expires_at, body, .. }) in &self.disk {
+        for (row, Row { expires, body, .. }) in &self.disk {
             let parsed = wire::Batch::parse(body).unwrap();
             let whose = parsed.head.user.is_none() || parsed.head.user == user;
             if !skip.contains(row) && whose && listed.len() < 3 {
                 let mut batch = Batch::read(parsed, Arc::from("boot"), now.at);
-                batch.expires_at = *expires_at;
+                batch.expires = *expires;
                 listed.push(Unlisted { row: *row, batch });
             }
         }

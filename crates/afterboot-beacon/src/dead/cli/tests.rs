@@ -50,6 +50,7 @@ fn letter(seq: u64) -> NewDead {
         events: 2,
         newest_at: 0,
         expires_at: 1,
+        until: None,
         boot: "boot".to_owned(),
         body: gzip(b"{\"wire\":1,\"bidi\":\"\xe2\x80\xae\"}").into(),
     };

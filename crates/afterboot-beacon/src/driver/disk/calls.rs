@@ -11,7 +11,7 @@ use crate::event::BeaconEvent;
 use crate::ledger::DropReason;
 use crate::spool::{
     Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
-    SpoolError, SpoolOptions,
+    SpoolError, SpoolOptions, Stamp,
 };
 
 /// So many rows are read back at a time.
@@ -71,9 +71,9 @@ pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
     Done::new(Answer::Closed)
 }
 
-pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
+pub(super) fn put(mut batches: Vec<Batch>, now: Now) -> (Call, InHand) {
     let gone = rows::replaced(&batches);
-    let rows = batches.iter_mut().map(rows::row_of).collect();
+    let rows = batches.iter_mut().map(|batch| rows::row_of(batch, now)).collect();
     (Call::Put { gone, rows }, InHand::Batches(batches))
 }
 
@@ -102,7 +102,7 @@ impl Call {
         self,
         spool: Option<Arc<Mutex<Spool>>>,
         durability: Durability,
-        now: u64,
+        now: Stamp,
     ) -> impl FnOnce() -> Done + Send + 'static {
         move || {
             let call = match self {
@@ -114,12 +114,12 @@ impl Call {
             };
             let Some(spool) = spool else { return Done::new(Answer::Closed) };
             let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
-            let answer = call.ask(&mut spool, durability, now);
+            let answer = call.ask(&mut spool, durability, &now);
             Done { answer, lost: spool.take_lost(), lost_file: spool.take_lost_file() }
         }
     }
 
-    fn ask(self, spool: &mut Spool, durability: Durability, now: u64) -> Answer {
+    fn ask(self, spool: &mut Spool, durability: Durability, now: &Stamp) -> Answer {
         match self {
             Call::Open { .. } => Answer::Closed,
             Call::Put { gone, rows } => {

@@ -36,9 +36,9 @@ impl Disk {
         let dead: Vec<_> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
         let mut gone: Vec<_> = gone.into_iter().map(RowId).collect();
         gone.extend(rows::replaced(&batches));
-        let rows: Vec<_> = batches.iter_mut().map(rows::row_of).collect();
+        let rows: Vec<_> = batches.iter_mut().map(|batch| rows::row_of(batch, now)).collect();
         let change = Change { gone: &gone, rows: &rows, dead: &dead };
-        match locked.change(change, self.options.durability, now.wall) {
+        match locked.change(change, self.options.durability, &rows::stamp(now)) {
             Ok(put) => {
                 rows::spooled(&mut shared.core(), batches, &put, now);
                 Vec::new()

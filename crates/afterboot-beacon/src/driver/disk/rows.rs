@@ -1,14 +1,23 @@
 //! Batches as rows, and rows as batches.
 
-use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
+use std::time::Duration;
+
+use crate::clock;
+use crate::core::{Batch, Core, DeadBatch, Evicted, Moment, Now, Unlisted};
 use crate::ledger::DropReason;
-use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, RowId, Why};
+use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, RowId, Stamp, Until, Why};
 use crate::wire::{self, Gap, gunzip};
 
-/// How long a dead letter is kept in any case: as long as there is room for it.
-const FOR_EVER: u64 = i64::MAX as u64;
+/// The clocks that the spool tells ages by.
+pub(super) fn stamp(now: Now) -> Stamp {
+    Stamp { wall: now.wall, mono: now.mono, boot: clock::boot_id() }
+}
 
-pub(super) fn row_of(batch: &mut Batch) -> NewRow {
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn row_of(batch: &mut Batch, now: Now) -> NewRow {
     let numbers = batch.slots().iter().map(|slot| slot.seq);
     let end = batch.head.end.unwrap_or(0);
     let first_seq = numbers.clone().min().unwrap_or(end);
@@ -22,7 +31,8 @@ pub(super) fn row_of(batch: &mut Batch) -> NewRow {
         session: batch.head.session.clone(),
         events: u32::try_from(batch.len()).unwrap_or(u32::MAX),
         newest_at: batch.newest_at,
-        expires_at: batch.expires_at,
+        expires_at: batch.newest_at.saturating_add(millis(batch.life)),
+        until: Some(now.mono.saturating_add(millis(batch.expires.saturating_sub(now.at)))),
         boot: batch.boot.to_string(),
         body: batch.body(),
     }
@@ -36,7 +46,7 @@ pub(super) fn replaced(batches: &[Batch]) -> Vec<RowId> {
 
 /// None: it is too large even for that. It stays counted, and its content goes.
 pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
-    let batch = NewRow { expires_at: FOR_EVER, ..row_of(&mut dead.batch) };
+    let batch = row_of(&mut dead.batch, now);
     (batch.body.len() <= MAX_ROW).then(|| NewDead {
         batch,
         at: now.wall,
@@ -49,19 +59,31 @@ pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
 /// The rows that could be read, and those that could not, with how many events they say they hold.
 pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<(i64, u64)>) {
     let (mut batches, mut damaged) = (Vec::new(), Vec::new());
-    for Row { id, batch: row } in rows {
+    for Row { id, until, batch: row } in rows {
         let body = gunzip(&row.body, MAX_INFLATED).ok().and_then(|body| wire::Batch::parse(&body).ok());
         match body {
             Some(parsed) if parsed.events.len() == row.events as usize => {
                 let mut batch = Batch::read(parsed, row.boot.as_str().into(), now.at);
                 batch.newest_at = row.newest_at;
-                batch.expires_at = row.expires_at;
+                batch.life = Duration::from_millis(row.expires_at.saturating_sub(row.newest_at));
+                batch.expires = expires(until.as_ref(), batch.life, now);
                 batches.push(Unlisted { row: id.0, batch });
             }
             _ => damaged.push((id.0, u64::from(row.events))),
         }
     }
     (batches, damaged)
+}
+
+/// By the beacon's own clock. All rows of its spool are of this start of the machine.
+fn expires(until: Option<&Until>, life: Duration, now: Now) -> Moment {
+    let left = match until {
+        Some(until) if *until.boot == *clock::boot_id() => {
+            Duration::from_millis(until.mono.saturating_sub(now.mono))
+        }
+        _ => life,
+    };
+    now.at.saturating_add(left)
 }
 
 /// The core learns which rows its batches are in now, and which rows had to go for them.

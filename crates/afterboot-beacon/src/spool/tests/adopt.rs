@@ -4,7 +4,7 @@ use super::*;
 use crate::spool::Adopted;
 
 fn adopt(spool: &mut Spool, user: Option<&str>) -> Adopted {
-    let adopted = spool.adopt(user, NOW, 1000);
+    let adopted = spool.adopt(user, &stamp(NOW), 1000);
     assert!(adopted.failed.is_none(), "{adopted:?}");
     adopted
 }
@@ -60,7 +60,7 @@ fn an_adoption_stops_at_the_limit_and_says_that_there_is_more() {
     let mut spool = place.open();
     let mut seen = Vec::new();
     loop {
-        let adopted = spool.adopt(None, NOW, 70);
+        let adopted = spool.adopt(None, &stamp(NOW), 70);
         seen.push(adopted.rows);
         if !adopted.more {
             break;
@@ -186,7 +186,7 @@ fn spools_that_race_for_orphans_adopt_each_row_once() {
                 barrier.wait();
                 let mut rows = 0;
                 for _ in 0..20 {
-                    let adopted = spool.adopt(None, NOW, 15);
+                    let adopted = spool.adopt(None, &stamp(NOW), 15);
                     assert!(adopted.failed.is_none(), "{adopted:?}");
                     rows += adopted.rows;
                 }

@@ -15,6 +15,7 @@ fn what_was_put_is_listed_as_it_was() {
         events: 99,
         newest_at: 5,
         expires_at: NOW + 1,
+        until: None,
         boot: "b".to_owned(),
         body: large(MAX_ROW - 2000),
     };
@@ -31,10 +32,10 @@ fn vital_comes_before_basic_and_the_oldest_first() {
     let mut spool = place.open();
     put(&mut spool, &[row(3), vital(9), of("u", 2), vital(8), row(1)]);
     assert_eq!(seqs_for(&mut spool, Some("u")), [8, 9, 1, 2, 3]);
-    let first = spool.list(Some("u"), NOW, |_| false, 3).unwrap();
+    let first = spool.list(Some("u"), &stamp(NOW), |_| false, 3).unwrap();
     assert_eq!(seqs(&first), [8, 9, 1]);
     let skipped = |id| first.iter().any(|row| row.id == id);
-    assert_eq!(seqs(&spool.list(Some("u"), NOW, skipped, 3).unwrap()), [2, 3]);
+    assert_eq!(seqs(&spool.list(Some("u"), &stamp(NOW), skipped, 3).unwrap()), [2, 3]);
 }
 
 /// B18: a batch is listed for its own user, or for anybody where it has none.
@@ -56,7 +57,7 @@ fn what_has_expired_is_not_listed_and_is_deleted_when_asked() {
     let at = |expires_at, seq| NewRow { expires_at, ..row(seq) };
     put(&mut spool, &[at(NOW, 1), at(NOW + 1, 2), at(NOW - 1, 3)]);
     assert_eq!(seqs_for(&mut spool, None), [2]);
-    let mut gone = firsts(&spool.expire(NOW).unwrap());
+    let mut gone = firsts(&spool.expire(&stamp(NOW)).unwrap());
     gone.sort_unstable();
     assert_eq!(gone, [1, 3]);
     assert_eq!(spool.totals().rows, 1);
@@ -83,7 +84,7 @@ fn a_partly_settled_batch_is_replaced_in_one_step() {
     let gone = put(&mut spool, std::slice::from_ref(&whole)).ids;
     // The first and the last are left: the new row has the old one's key.
     let left = NewRow { events: 2, ..whole };
-    let ids = spool.replace(&gone, std::slice::from_ref(&left), Durability::Process, NOW).unwrap().ids;
+    let ids = spool.replace(&gone, std::slice::from_ref(&left), Durability::Process, &stamp(NOW)).unwrap().ids;
     assert_ne!(ids, gone);
     assert_eq!(list(&mut spool, None)[0].batch.events, 2);
     assert_eq!(spool.totals().events, 2);
@@ -107,7 +108,7 @@ fn a_body_above_the_largest_is_refused_and_nothing_is_written() {
     let place = Place::new();
     let mut spool = place.open();
     let body: Arc<[u8]> = vec![0; MAX_ROW + 1].into();
-    let error = spool.put(&[row(1), NewRow { body, ..row(2) }], Durability::Process, NOW).unwrap_err();
+    let error = spool.put(&[row(1), NewRow { body, ..row(2) }], Durability::Process, &stamp(NOW)).unwrap_err();
     assert_eq!(error.to_string(), "a batch has 262145 bytes compressed: at most 262144 are allowed");
     assert!(!error.is_full() && !error.is_corrupt());
     assert_eq!(recount(&spool).rows, 0);
@@ -119,10 +120,10 @@ fn every_durability_is_kept_when_the_file_is_read_again() {
     for (seq, durability) in [Durability::Buffered, Durability::Process, Durability::Power].iter().enumerate()
     {
         let mut spool = place.open();
-        spool.put(&[row(seq as u64)], *durability, NOW).unwrap();
+        spool.put(&[row(seq as u64)], *durability, &stamp(NOW)).unwrap();
     }
     let mut spool = place.open();
-    assert_eq!(spool.adopt(None, NOW, 100).rows, 3);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 100).rows, 3);
     assert_eq!(seqs_for(&mut spool, None), [0, 1, 2]);
 }
 
@@ -131,9 +132,9 @@ fn every_durability_is_kept_when_the_file_is_read_again() {
 fn only_power_waits_for_the_disk() {
     let place = Place::new();
     let mut spool = place.open();
-    spool.put(&[row(1)], Durability::Power, NOW).unwrap();
+    spool.put(&[row(1)], Durability::Power, &stamp(NOW)).unwrap();
     assert_eq!(level(&spool), 2);
-    spool.put(&[row(2)], Durability::Process, NOW).unwrap();
+    spool.put(&[row(2)], Durability::Process, &stamp(NOW)).unwrap();
     assert_eq!(level(&spool), 1);
     let conn = spool.db().unwrap().conn();
     let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
@@ -193,7 +194,7 @@ fn a_change_that_fails_changes_nothing() {
     let before = spool.totals();
     let broken = NewRow { body: large(MAX_ROW), ..row(3) };
     let change = Change { gone: &ids, rows: &[row(2), broken], dead: &[letter(row(4))] };
-    spool.change(change, Durability::Process, NOW).unwrap_err();
+    spool.change(change, Durability::Process, &stamp(NOW)).unwrap_err();
     assert_eq!(seqs_for(&mut spool, None), [1]);
     assert_eq!((spool.totals(), spool.count_dead().rows), (before, 0));
 }

@@ -57,13 +57,13 @@ fn a_file_that_turns_corrupt_is_set_aside_and_a_fresh_one_goes_on() {
 #[test]
 fn every_operation_goes_on_after_a_corruption() {
     let operations: [fn(&mut Spool) -> bool; 7] = [
-        |spool| spool.list(None, NOW, |_| false, 9).is_ok(),
-        |spool| spool.expire(NOW).is_ok(),
+        |spool| spool.list(None, &stamp(NOW), |_| false, 9).is_ok(),
+        |spool| spool.expire(&stamp(NOW)).is_ok(),
         |spool| spool.delete(&[super::super::RowId(50)]).is_ok(),
         |spool| spool.put_dead(&[], &[letter(row(1))], Durability::Process).is_ok(),
         |spool| spool.erase_user("u").is_ok(),
         |spool| spool.list_dead(None, 9).is_ok(),
-        |spool| spool.adopt(None, NOW, 9).failed.is_none(),
+        |spool| spool.adopt(None, &stamp(NOW), 9).failed.is_none(),
     ];
     for (index, operation) in operations.iter().enumerate() {
         let place = Place::new();
@@ -85,7 +85,7 @@ fn a_corrupt_orphan_is_set_aside_and_its_directory_goes() {
         damage_file(&orphan.join("spool.db"), change);
         place.orphan(&[row(500)]);
         let mut spool = place.open();
-        let adopted = spool.adopt(None, NOW, 1000);
+        let adopted = spool.adopt(None, &stamp(NOW), 1000);
         assert!(adopted.failed.is_none(), "{adopted:?}");
         assert_eq!(adopted.damaged, 1);
         assert!(seqs_for(&mut spool, None).contains(&500), "the others are adopted all the same");
@@ -100,7 +100,7 @@ fn an_orphan_whose_file_is_empty_is_removed() {
     let orphan = place.orphan(&[row(1)]);
     damage_file(&orphan.join("spool.db"), |file, _| file.set_len(0).unwrap());
     let mut spool = place.open();
-    assert_eq!(spool.adopt(None, NOW, 1000).rows, 0);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 1000).rows, 0);
     assert!(!orphan.exists());
 }
 
@@ -148,7 +148,7 @@ fn flipped_bytes_in_the_middle_never_reach_the_caller() {
             // The head of a gzip body has bytes that say nothing.
             assert!(inflated(&row.batch.body) == inflated(&rows[0].body), "round {round}");
         }
-        spool.expire(NOW).unwrap();
+        spool.expire(&stamp(NOW)).unwrap();
         spool.delete(&listed.iter().map(|row| row.id).collect::<Vec<_>>()).unwrap();
         put(&mut spool, &[vital(1000)]);
         assert!(seqs_for(&mut spool, None).contains(&1000), "round {round}");
@@ -207,7 +207,7 @@ fn a_row_of_an_orphan_that_makes_no_sense_is_deleted_and_counted() {
     conn.execute("UPDATE batch SET body = zeroblob(?1) WHERE first_seq = 2", [MAX_ROW as i64 + 1]).unwrap();
     drop(conn);
     let mut spool = place.open();
-    let adopted = spool.adopt(None, NOW, 1000);
+    let adopted = spool.adopt(None, &stamp(NOW), 1000);
     assert_eq!((adopted.rows, adopted.damaged), (1, 1));
     assert!(!orphan.exists());
 }

@@ -50,7 +50,7 @@ fn a_replay_makes_a_batch_again_with_as_long_a_life() {
     let other = NewRow { events: 4, newest_at: 9, expires_at: 9, ..row(2) };
     bury(&mut spool, &[letter(own), NewDead { own: false, ..letter(other) }, letter(row(3))]);
     let ids = ids(&mut spool);
-    let replayed = spool.replay_dead(&ids[..2], NOW).unwrap();
+    let replayed = spool.replay_dead(&ids[..2], &stamp(NOW)).unwrap();
     assert_eq!((replayed.rows, replayed.own, replayed.others), (2, 3, 4));
     let listed = list(&mut spool, None);
     assert_eq!(seqs(&listed), [1, 2]);
@@ -68,7 +68,7 @@ fn a_replay_of_one_that_is_not_there_replays_none() {
     let known = ids(&mut spool)[0];
     let strange = [DeadId { row: 99, ..known }, DeadId { process: known.process ^ 1, ..known }];
     for strange in strange {
-        let error = spool.replay_dead(&[known, strange], NOW).unwrap_err();
+        let error = spool.replay_dead(&[known, strange], &stamp(NOW)).unwrap_err();
         assert_eq!(error.to_string(), format!("there is no dead letter {strange}"));
         assert_eq!((spool.totals().rows, spool.count_dead().rows), (0, 1));
     }
@@ -84,7 +84,7 @@ fn a_replayed_letter_may_die_again() {
         spool.put_dead(&gone, &[letter(row(1))], Durability::Process).unwrap();
         assert_eq!((spool.totals().rows, spool.count_dead().rows), (0, 1));
         let ids = ids(&mut spool);
-        spool.replay_dead(&ids, NOW).unwrap();
+        spool.replay_dead(&ids, &stamp(NOW)).unwrap();
         assert_eq!((spool.totals().rows, spool.count_dead().rows), (1, 0));
     }
 }

@@ -25,7 +25,7 @@ fn a_users_batches_are_erased_wherever_their_process_is_gone() {
     assert_eq!(seqs_for(&mut spool, Some("other")), [6]);
     assert_eq!((spool.totals(), spool.count_dead().rows), (recount(&spool), 1));
     assert_eq!(place.processes().len(), 2, "an orphan that holds nothing any more goes");
-    assert_eq!(spool.adopt(None, NOW, 9).rows, 1);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 9).rows, 1);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn what_was_set_aside_is_erased_with_any_user() {
     file[..16].fill(0x5a);
     std::fs::write(orphan.join("spool.db"), file).unwrap();
     let mut spool = place.open();
-    assert_eq!(spool.adopt(None, NOW, 9).damaged, 1);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 9).damaged, 1);
     assert!(holds(&place.root(), SECRET));
     spool.erase_user(SECRET).unwrap();
     assert!(!holds(&place.root(), SECRET));

@@ -158,16 +158,16 @@ fn take(place: &Place, spool: &mut Spool, model: &mut Model, step: Step) {
         Step::Replace(at, shape) => {
             let gone: Vec<_> = model.0.get(at).map(|(id, _)| *id).into_iter().collect();
             let rows = [shape.row()];
-            let done = spool.replace(&gone, &rows, Durability::Process, NOW).unwrap();
+            let done = spool.replace(&gone, &rows, Durability::Process, &stamp(NOW)).unwrap();
             model.0.retain(|(id, _)| !gone.contains(id));
             assert_eq!(ids_of(&done.evicted), sorted(model.put(&rows, &done.ids)));
         }
         Step::Expire(after) => {
-            let gone = spool.expire(NOW + after).unwrap();
+            let gone = spool.expire(&stamp(NOW + after)).unwrap();
             assert_eq!(ids_of(&gone), sorted(model.remove(|row| row.expires_at <= NOW + after)));
         }
         Step::List(user, after, limit) => {
-            let listed = spool.list(user, NOW + after, |_| false, limit).unwrap();
+            let listed = spool.list(user, &stamp(NOW + after), |_| false, limit).unwrap();
             let ids: Vec<_> = listed.iter().map(|row| row.id).collect();
             assert_eq!(ids, model.listed(user, NOW + after, limit));
             for row in listed {
@@ -190,10 +190,10 @@ fn take(place: &Place, spool: &mut Spool, model: &mut Model, step: Step) {
                 return;
             }
             place.orphan(&unique);
-            let adopted = spool.adopt(None, NOW, 100);
+            let adopted = spool.adopt(None, &stamp(NOW), 100);
             assert_eq!(adopted.rows, unique.len() as u64);
             let listed =
-                spool.list(None, NOW, |id| model.0.iter().any(|(known, _)| *known == id), 100).unwrap();
+                spool.list(None, &stamp(NOW), |id| model.0.iter().any(|(known, _)| *known == id), 100).unwrap();
             assert_eq!(listed.len(), unique.len());
             model.0.extend(listed.into_iter().map(|row| (row.id, row.batch)));
         }

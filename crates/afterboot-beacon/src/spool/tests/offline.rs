@@ -35,7 +35,7 @@ fn a_letter_of_a_process_that_is_gone_is_replayed_and_adopted() {
     assert_eq!((replay.letters, replay.events), (1, 4));
     assert_eq!(all(&reader), ids[1..]);
     let mut spool = place.open();
-    let adopted = spool.adopt(None, NOW, 9);
+    let adopted = spool.adopt(None, &stamp(NOW), 9);
     assert_eq!((adopted.events, adopted.dead), (4, 1));
 }
 

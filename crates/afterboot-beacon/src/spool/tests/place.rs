@@ -92,7 +92,7 @@ fn a_directory_that_is_a_link_or_holds_one_is_not_adopted() {
     let locked = place.orphan(&[row(3)]);
     fs::rename(locked.join("lock"), locked.join("kcol")).unwrap();
     symlink(locked.join("kcol"), locked.join("lock")).unwrap();
-    let adopted = spool.adopt(None, NOW, 100);
+    let adopted = spool.adopt(None, &stamp(NOW), 100);
     assert!(adopted.rows == 0 && adopted.failed.is_none(), "{adopted:?}");
     assert!(far.join("spool.db").exists() && near.exists() && locked.exists());
 }
@@ -105,7 +105,7 @@ fn an_orphan_of_somebody_else_is_not_adopted() {
     if chown(&orphan, Some(12_345), None).is_err() {
         return;
     }
-    assert_eq!(spool.adopt(None, NOW, 100).rows, 0);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 100).rows, 0);
 }
 
 /// B15: only a lock that is held means something.
@@ -114,7 +114,7 @@ fn a_lock_file_that_was_left_behind_holds_nobody_off() {
     let place = Place::new();
     let orphan = place.orphan(&[row(1)]);
     fs::write(orphan.join("lock"), "pid 1").unwrap();
-    assert_eq!(place.open().adopt(None, NOW, 100).rows, 1);
+    assert_eq!(place.open().adopt(None, &stamp(NOW), 100).rows, 1);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_directory_without_its_lock_file_cannot_be_told_from_a_living_one() {
     put(&mut living, &[row(1)]);
     let dir = living.home.dir().to_owned();
     fs::remove_file(dir.join("lock")).unwrap();
-    assert_eq!(place.open().adopt(None, NOW, 100).rows, 0);
+    assert_eq!(place.open().adopt(None, &stamp(NOW), 100).rows, 0);
     assert!(dir.join("spool.db").exists());
 }
 
@@ -150,7 +150,7 @@ fn a_lock_that_is_taken_after_the_directory_was_removed_is_no_lock() {
     let orphan = place.orphan(&[row(1)]);
     let slow = open_lock(&orphan, false).unwrap();
     let mut quick = place.open();
-    assert_eq!(quick.adopt(None, NOW, 100).rows, 1);
+    assert_eq!(quick.adopt(None, &stamp(NOW), 100).rows, 1);
     assert!(matches!(Home::claim(&orphan, slow).unwrap(), Take::Gone));
 }
 
@@ -177,5 +177,5 @@ fn a_directory_that_was_taken_away_is_made_anew_and_what_it_held_is_counted() {
     assert!(more[0] > ids[0], "an id is never given twice");
     assert_eq!(seqs_for(&mut spool, None), [2]);
     drop(spool);
-    assert_eq!(place.open().adopt(None, NOW, 100).rows, 1);
+    assert_eq!(place.open().adopt(None, &stamp(NOW), 100).rows, 1);
 }

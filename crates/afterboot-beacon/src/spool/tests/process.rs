@@ -55,7 +55,7 @@ fn the_other_process() {
             spool.put_dead(&[], &[letter(row(99))], Durability::Process).unwrap();
             30
         }
-        "adopt" => spool.adopt(None, NOW, 1000).rows,
+        "adopt" => spool.adopt(None, &stamp(NOW), 1000).rows,
         other => panic!("{other}"),
     };
     std::io::stdout().write_all(format!("did {did}\n").as_bytes()).unwrap();
@@ -69,11 +69,11 @@ fn what_was_put_survives_kill_9_and_is_adopted() {
     let place = Place::new();
     let other = Other::start(&place, "write");
     let mut spool = place.open();
-    assert_eq!(spool.adopt(None, NOW, 1000).rows, 0, "it lives");
+    assert_eq!(spool.adopt(None, &stamp(NOW), 1000).rows, 0, "it lives");
     let listed = crate::dead::DeadLetters::open(place.root()).unwrap().list(None, 9).unwrap();
     assert_eq!(listed.len(), 1, "its dead letters can be read meanwhile");
     other.kill();
-    let adopted = spool.adopt(None, NOW, 1000);
+    let adopted = spool.adopt(None, &stamp(NOW), 1000);
     assert_eq!((adopted.rows, adopted.dead), (30, 1));
     assert_eq!(seqs_for(&mut spool, None), (0..30).collect::<Vec<_>>());
     assert_eq!(place.processes().len(), 1);
@@ -92,9 +92,9 @@ fn processes_that_race_for_orphans_adopt_each_row_once() {
     });
     let adopted: u64 = others.iter().map(|other| other.said.parse::<u64>().unwrap()).sum();
     let mut spool = place.open();
-    let left = spool.adopt(None, NOW, 1000).rows;
+    let left = spool.adopt(None, &stamp(NOW), 1000).rows;
     assert_eq!(adopted + left, 300);
     others.into_iter().for_each(Other::kill);
-    assert_eq!(spool.adopt(None, NOW, 1000).rows, adopted);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 1000).rows, adopted);
     assert_eq!(spool.totals().rows, 300);
 }

@@ -85,7 +85,7 @@ fn a_full_disk_is_told_apart_and_the_spool_goes_on() {
     assert_eq!(held, pages(&spool));
     let before = spool.totals();
 
-    let error = spool.put(&[big(row(3))], Durability::Process, NOW).unwrap_err();
+    let error = spool.put(&[big(row(3))], Durability::Process, &stamp(NOW)).unwrap_err();
     assert!(error.is_full(), "{error}");
     assert!(error.to_string().contains("full"), "{error}");
     assert_eq!(spool.totals(), before);
@@ -94,7 +94,7 @@ fn a_full_disk_is_told_apart_and_the_spool_goes_on() {
 
     spool.delete(&ids[..1]).unwrap();
     put(&mut spool, &[big(row(4))]);
-    assert!(spool.put(&[big(row(5))], Durability::Power, NOW).unwrap_err().is_full());
+    assert!(spool.put(&[big(row(5))], Durability::Power, &stamp(NOW)).unwrap_err().is_full());
     spool.db().unwrap().limit_pages(10_000).unwrap();
     put(&mut spool, &[big(row(5))]);
     assert_eq!(seqs_for(&mut spool, None), [2, 4, 5]);
@@ -115,7 +115,7 @@ fn a_change_that_hits_a_full_disk_changes_nothing() {
     let ids = put(&mut spool, &[row(1)]).ids;
     spool.db().unwrap().limit_pages(pages(&spool)).unwrap();
     let change = Change { gone: &ids, rows: &[big(row(2))], dead: &[letter(row(3))] };
-    assert!(spool.change(change, Durability::Process, NOW).unwrap_err().is_full());
+    assert!(spool.change(change, Durability::Process, &stamp(NOW)).unwrap_err().is_full());
     assert_eq!(seqs_for(&mut spool, None), [1]);
     assert_eq!(spool.count_dead().rows, 0);
 }
