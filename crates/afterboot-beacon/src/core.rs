@@ -15,6 +15,7 @@ mod replay;
 mod rows;
 mod settle;
 mod take;
+mod told;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub(crate) use self::rows::{Evicted, Unlisted};
 pub(crate) use self::settle::{DeadBatch, MAX_LETTER, Outcome};
 pub(crate) use self::take::Outgoing;
 use crate::endpoint::Endpoint;
+use crate::event::BeaconEvent;
 use crate::ledger::{DropReason, Ledger, Place};
 use crate::receipt::{NotDurable, ReceiptSender, Said};
 use crate::wire::{BatchWriter, Head, Priority, StreamId};
@@ -94,6 +96,8 @@ pub(crate) struct Core {
     erasures: Vec<Erasure>,
     /// Answers for whoever waits, to be given when nothing is locked.
     said: Vec<Said>,
+    /// For whoever listens, then as well.
+    told: Vec<BeaconEvent>,
     replay_turn: bool,
     pub(crate) endpoint: Endpoint,
     pub(crate) ledger: Ledger,
@@ -108,6 +112,8 @@ pub(crate) struct Core {
     /// Rows whose events are all settled.
     settled_rows: Vec<i64>,
     has_spool: bool,
+    /// Is there a spool at all, working or not, to put dead letters into?
+    keeps_dead: bool,
     closed: bool,
     ended: bool,
     /// When the driver will look again by itself.
@@ -153,6 +159,7 @@ impl Core {
             in_flight: 0,
             erasures: Vec::new(),
             said: Vec::new(),
+            told: Vec::new(),
             replay_turn: false,
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
@@ -163,6 +170,7 @@ impl Core {
             resident: HashMap::new(),
             settled_rows: Vec::new(),
             has_spool,
+            keeps_dead: has_spool,
             closed: false,
             ended: false,
             wake_at: Moment::MAX,
@@ -320,6 +328,7 @@ impl Core {
         self.forget_rows(&mut batch);
         self.bytes -= batch.bytes();
         self.ledger.shift(from, Place::Dropped(reason), batch.events());
+        self.tell_dropped(reason, batch.events());
         self.gaps.declare(batch.gaps(reason.as_str()));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {

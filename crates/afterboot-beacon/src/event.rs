@@ -71,11 +71,11 @@ pub enum BeaconEvent {
         /// How many.
         events: u64,
     },
-    /// Events were given up.
+    /// Events were given up: on their way in, in memory, on disk or in what another process left there.
     Dropped {
         /// Why.
         reason: DropReason,
-        /// How many.
+        /// How many. 0: a file that another process left cannot be read, and nobody can say how many it held.
         events: u64,
     },
     /// Events were set aside as dead letters.

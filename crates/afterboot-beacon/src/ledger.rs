@@ -26,8 +26,10 @@ pub enum DropReason {
     TooLarge,
     /// The user's rows were erased.
     Erased,
-    /// The spool's file was damaged.
+    /// A row or a file of the spool was damaged.
     Corrupt,
+    /// It was a dead letter, and there was no room for so many: the oldest go.
+    DeadFull,
     /// The queue before init was full.
     EarlyFull,
 }
@@ -46,6 +48,7 @@ impl DropReason {
             DropReason::TooLarge => "too_large",
             DropReason::Erased => "erased",
             DropReason::Corrupt => "corrupt",
+            DropReason::DeadFull => "dead_full",
             DropReason::EarlyFull => "early_full",
         }
     }

@@ -189,13 +189,7 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> Result<R, serde_json::Error>) ->
     }
 }
 
-fn encode<T: Serialize + ?Sized>(
-    out: &mut Vec<u8>,
-    id: Uuid,
-    route: &str,
-    data: &T,
-    now: Now,
-) -> bool {
+fn encode<T: Serialize + ?Sized>(out: &mut Vec<u8>, id: Uuid, route: &str, data: &T, now: Now) -> bool {
     guarded(|| encode_event(out, id, route, now.wall, now.mono, data)).is_some()
 }
 

@@ -45,8 +45,20 @@ pub(crate) struct Shared {
 /// The core, locked. Whoever waited for a receipt hears of it when the lock is free again.
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
-    /// Dropped after the guard.
+    /// Dropped after the guard, and so is what follows.
     said: Vec<Said>,
+    told: Told<'a>,
+}
+
+/// What happened meanwhile, for whoever listens.
+struct Told<'a>(Vec<BeaconEvent>, &'a broadcast::Sender<BeaconEvent>);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if self.1.receiver_count() > 0 {
+            self.0.drain(..).for_each(|event| drop(self.1.send(event)));
+        }
+    }
 }
 
 impl Deref for Locked<'_> {
@@ -66,6 +78,7 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.said = self.core.take_said();
+        self.told.0 = self.core.take_told();
     }
 }
 
@@ -126,7 +139,7 @@ impl Shared {
     }
 
     pub(crate) fn core(&self) -> Locked<'_> {
-        Locked { core: lock(&self.core), said: Vec::new() }
+        Locked { core: lock(&self.core), said: Vec::new(), told: Told(Vec::new(), &self.events) }
     }
 
     pub(crate) fn now(&self) -> Now {

@@ -12,6 +12,7 @@ mod rows;
 mod place;
 mod sql;
 mod db;
+mod damage;
 mod store;
 mod dead_store;
 mod adopt;
@@ -27,7 +28,8 @@ pub use error::SpoolError;
 pub(crate) use offline::{Held, Offline};
 pub(crate) use place::process_name;
 pub(crate) use rows::{
-    Adopted, Change, Erased, Evicted, MAX_ROW, NewDead, NewRow, Put, Replayed, Row, RowId, Totals, Why,
+    Adopted, Change, Erased, Evicted, Lost, MAX_ROW, NewDead, NewRow, Numbers, Put, Replayed, Row, RowId,
+    Totals, Why,
 };
 pub(crate) use store::Spool;
 
@@ -67,7 +69,8 @@ impl SpoolOptions {
         self
     }
 
-    /// How many dead letters there are at most: 10,000 unless told. The oldest go first.
+    /// How many dead letters there are at most: 10,000 unless told. The oldest go first, and are counted as dropped
+    /// ([`DropReason::DeadFull`](crate::DropReason::DeadFull)).
     #[must_use]
     pub fn max_dead_letters(mut self, letters: u64) -> SpoolOptions {
         self.max_dead = letters;

@@ -168,6 +168,7 @@ impl Core {
                 let (stream, emptied) = (batch.head.stream, batch.is_empty());
                 self.bytes -= before - batch.bytes();
                 self.ledger.shift(Place::Queued, displaced, 1);
+                self.tell_dropped(DropReason::Displaced, 1);
                 self.gaps.add(stream, slot.seq, DropReason::Displaced.as_str());
                 // It has no number left that a row could be known by. What it declares goes with a later one.
                 if emptied && let Some(batch) = self.queues[lane].remove(at) {
@@ -180,6 +181,7 @@ impl Core {
                 if open.batch.receipts.is_empty() && open.displace() {
                     self.bytes -= before - open.batch.bytes();
                     self.ledger.shift(Place::Queued, displaced, 1);
+                    self.tell_dropped(DropReason::Displaced, 1);
                     return true;
                 }
             }

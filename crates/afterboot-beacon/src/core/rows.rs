@@ -88,6 +88,7 @@ impl Core {
                 continue;
             }
             self.ledger.shift(Place::Spooled, Place::Dropped(evicted.reason), evicted.events);
+            self.tell_dropped(evicted.reason, evicted.events);
             if evicted.events > 0 {
                 self.gaps.declare([Gap {
                     stream: evicted.stream,
@@ -100,9 +101,11 @@ impl Core {
     }
 
     /// Rows, or a whole file, could not be read, with this many events in them.
-    pub(crate) fn lost_on_disk(&mut self, events: u64) {
+    pub(crate) fn lost_on_disk(&mut self, events: u64, numbers: Vec<Gap>) {
         let lost = events.min(self.ledger.spooled());
         self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), lost);
+        self.tell_dropped(DropReason::Corrupt, lost);
+        self.gaps.declare(numbers);
     }
 
     /// None of its rows is there any more.
@@ -132,7 +135,7 @@ impl Core {
     }
 
     /// Gaps of streams that were never in this ledger.
-    pub(crate) fn declare_elsewhere(&mut self, gaps: Vec<Gap>) {
+    pub(crate) fn declare(&mut self, gaps: impl IntoIterator<Item = Gap>) {
         self.gaps.declare(gaps);
     }
 
@@ -145,11 +148,9 @@ impl Core {
     }
 
     /// Rows whose bodies nobody can read.
-    pub(crate) fn unreadable(&mut self, rows: &[(i64, u64)]) {
-        for (row, events) in rows {
-            self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), *events);
-            self.settled_rows.push(*row);
-        }
+    pub(crate) fn unreadable(&mut self, rows: &[Evicted]) {
+        self.evicted(rows);
+        self.settled_rows.extend(rows.iter().map(|damaged| damaged.row));
     }
 
     /// Is it time to read from the spool?

@@ -135,6 +135,7 @@ impl Core {
         }
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
+        self.tell_dead(reason, status, batch.events());
         self.gaps.declare(batch.gaps("dead"));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         self.forget_rows(&mut batch);
@@ -143,13 +144,17 @@ impl Core {
         }
     }
 
-    /// A disk that is slow or does not work must not make memory grow: the oldest go, and stay counted.
+    /// A disk that is slow or does not work must not make memory grow: the oldest go, and are counted.
     fn set_aside(&mut self, dead: DeadBatch) {
         self.dead_bytes += dead.batch.bytes();
         self.dead.push_back(dead);
         while self.dead.len() > 1 && self.dead_bytes > self.limits.bytes / DEAD_SHARE {
             let Some(oldest) = self.dead.pop_front() else { break };
             self.dead_bytes -= oldest.batch.bytes();
+            // Without a spool none is kept, and `dead` says so of all.
+            if self.keeps_dead {
+                self.letters_lost(DropReason::DeadFull, oldest.batch.events());
+            }
         }
     }
 
@@ -167,6 +172,7 @@ impl Core {
             last: slot.seq,
             why: "dead".to_owned(),
         }));
+        self.tell_dead("oversize", None, 1);
         self.set_aside(DeadBatch { batch, reason: "oversize", status: None });
         self.wake_at = super::Moment::ZERO;
     }

@@ -223,8 +223,11 @@ impl Driver {
         }
         let mut core = self.shared.core();
         let batches = core.take_to_leave(WRITE_AT_ONCE, now);
-        let call =
-            if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches, now)) };
+        let call = if batches.is_empty() {
+            calls::leftovers(&mut core, now)
+        } else {
+            Some(calls::put(batches, now))
+        };
         drop(core);
         let Some((call, in_hand)) = call else { return false };
         self.disk.call(call, in_hand, now);

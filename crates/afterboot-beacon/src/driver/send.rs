@@ -116,7 +116,7 @@ impl Driver {
             core.settle(outgoing, outcome, now);
             (core.endpoint.state().clone(), was_healthy, core.endpoint.limit())
         };
-        self.tell_outcome(&said, status, why, events, limit, &state, now);
+        self.tell_outcome(&said, status, why, limit, &state, now);
         if !was_healthy && state == State::Healthy {
             self.tell(|| BeaconEvent::Recovered);
         }
@@ -134,13 +134,11 @@ impl Driver {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one line of the log, with all that it says")]
     fn tell_outcome(
         &self,
         outcome: &Outcome,
         status: Option<u16>,
         why: String,
-        events: usize,
         limit: usize,
         state: &State,
         now: Now,
@@ -159,10 +157,8 @@ impl Driver {
             }
             Outcome::Retry { .. } => self.tell(|| BeaconEvent::Failed { status, why, wait }),
             Outcome::TooLarge => self.tell(|| BeaconEvent::Split { limit }),
-            Outcome::Refused { status } => {
-                let (events, status) = (events as u64, Some(*status));
-                self.tell(|| BeaconEvent::Dead { events, reason: "refused", status });
-            }
+            // The core tells of dead letters.
+            Outcome::Refused { .. } => {}
             Outcome::Held(why) => {
                 tracing::warn!(%why, "the endpoint is held: events wait until it takes them");
                 self.tell(|| BeaconEvent::Held { why: why.clone(), wait });

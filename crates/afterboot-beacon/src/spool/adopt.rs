@@ -4,12 +4,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
+use super::damage;
 use super::db::{self, Db};
 use super::place::{Home, Take};
-use super::store::{delete, eligible, settle};
+use super::store::{eligible, settle};
 use super::{
-    Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Row, RowId, Spool, SpoolError, Stamp, Totals, Why,
-    sql,
+    Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Row, RowId, Spool, SpoolError, Stamp,
+    Totals, Why, sql,
 };
 
 // Rows that are moved in one transaction: what a crash leaves twice at most.
@@ -72,12 +73,21 @@ impl Spool {
             Ok(true) => home.remove().map_err(Failure::Theirs),
             Ok(false) => Ok(()),
             Err(Failure::Theirs(error)) if error.is_corrupt() => {
-                adopted.damaged += 1;
+                let mut salvaged = damage::salvage(&home, &self.app);
+                // What was moved before is not lost, though it could not be deleted there.
+                salvaged.retain(|gone| !self.holds(gone));
+                adopted.unreadable += u64::from(salvaged.is_empty());
+                adopted.damaged.extend(salvaged);
                 let aside = self.root.set_aside(home.dir(), self.options.max_bytes);
                 aside.and_then(|()| home.remove()).map_err(Failure::Theirs)
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    fn holds(&self, gone: &Evicted) -> bool {
+        let key = params![&gone.stream.as_bytes()[..], db::signed(gone.first_seq), db::signed(gone.last_seq)];
+        self.db().is_ok_and(|db| db.conn().query_row(sql::FIND, key, |_| Ok(())).is_ok())
     }
 
     /// The directory with its lock, where its process is gone.
@@ -107,7 +117,6 @@ impl Spool {
         loop {
             let chunk = CHUNK.min(limit.saturating_sub(usize::try_from(adopted.rows).unwrap_or(limit)));
             let (rows, damaged) = eligible(conn, &self.app, user, now, &|_| false, chunk).map_err(read)?;
-            adopted.damaged += damaged.len() as u64;
             if rows.is_empty() && damaged.is_empty() {
                 break;
             }
@@ -121,7 +130,11 @@ impl Spool {
             let put = self.put(&batches, Durability::Power, now).map_err(Failure::Ours)?;
             adopted.rows += put.added.rows;
             adopted.events += put.added.events;
-            forget(theirs, sql::DELETE, &[ids, damaged].concat())?;
+            adopted.evicted.extend(put.evicted);
+            let gone: Vec<Evicted> =
+                damaged.iter().map(|id| damage::remains(conn, sql::NUMBERS, *id)).collect();
+            forget(theirs, sql::DELETE_QUIETLY, &[ids, damaged].concat())?;
+            adopted.damaged.extend(gone);
         }
         while self.drain_dead(theirs, now, adopted)? {}
         db::is_empty(conn).map_err(read)
@@ -133,12 +146,14 @@ impl Spool {
         if ids.is_empty() {
             return Ok(false);
         }
+        let gone: Vec<Evicted> =
+            damaged.iter().map(|id| damage::remains(theirs.conn(), sql::NUMBERS_OF_DEAD, *id)).collect();
         let change = Change { dead: &letters, ..Change::default() };
         let put = self.change(change, Durability::Power, now).map_err(Failure::Ours)?;
         adopted.dead += letters.len() as u64;
-        adopted.damaged += damaged;
         adopted.dead_dropped.extend(put.dead_dropped);
-        forget(theirs, sql::DELETE_DEAD, &ids)?;
+        forget(theirs, sql::DELETE_DEAD_QUIETLY, &ids)?;
+        adopted.damaged.extend(gone);
         Ok(true)
     }
 
@@ -203,21 +218,21 @@ pub(super) fn erase_in(db: &Db, user: &str, app: Option<&str>) -> Result<(Taken,
 
 fn forget(theirs: &Db, statement: &str, ids: &[RowId]) -> Result<(), Failure> {
     let tx = theirs.begin(Durability::Process).map_err(Failure::Theirs)?;
-    let deleted = delete(&tx, statement, ids, Why::Room, &mut Totals::default());
-    let deleted = deleted.and_then(|_| tx.commit());
+    let deleted = ids.iter().try_for_each(|id| tx.execute(statement, [id.0]).map(drop));
+    let deleted = deleted.and_then(|()| tx.commit());
     deleted.map_err(|error| Failure::Theirs(SpoolError::sql("write to", error)))
 }
 
-/// Some of the dead letters of an application, and how many more of these ids make no sense.
-fn dead_of(conn: &Connection, app: &str) -> rusqlite::Result<(Vec<RowId>, Vec<NewDead>, u64)> {
+/// Some of the dead letters of an application, and which of these ids make no sense.
+fn dead_of(conn: &Connection, app: &str) -> rusqlite::Result<(Vec<RowId>, Vec<NewDead>, Vec<RowId>)> {
     let mut statement = conn.prepare_cached(sql::LIST_DEAD_OF_APP)?;
     let ids = statement.query_map(params![app, CHUNK as i64], |row| row.get(0).map(RowId))?;
     let ids: Vec<RowId> = ids.collect::<rusqlite::Result<_>>()?;
-    let (mut letters, mut damaged) = (Vec::new(), 0);
+    let (mut letters, mut damaged) = (Vec::new(), Vec::new());
     for &id in &ids {
         match db::get_dead(conn, id)? {
             Some(Ok((_, dead))) => letters.push(NewDead { own: false, ..dead }),
-            Some(Err(db::Damaged)) | None => damaged += 1,
+            Some(Err(db::Damaged)) | None => damaged.push(id),
         }
     }
     Ok((ids, letters, damaged))

@@ -127,7 +127,7 @@ impl Db {
 pub(super) fn count(conn: &Connection, statement: &str) -> rusqlite::Result<Totals> {
     conn.prepare_cached(statement)?.query_row([], |row| {
         let number = |index| row.get(index).map(unsigned);
-        Ok(Totals { rows: number(0)?, events: number(1)?, bytes: number(2)? })
+        Ok(Totals { rows: number(0)?, events: number(1)?, bytes: number(2)?, own: number(3)? })
     })
 }
 
@@ -257,6 +257,7 @@ pub(super) fn take_rows(
     why: Why,
 ) -> rusqlite::Result<Vec<(Evicted, usize)>> {
     let mut statement = conn.prepare_cached(statement)?;
+    let says_own = statement.column_count() > 6;
     let rows = statement.query_map(args, |row| {
         let bytes = usize::try_from(row.get::<_, i64>(5)?).unwrap_or_default();
         let stream =
@@ -267,6 +268,7 @@ pub(super) fn take_rows(
             first_seq: unsigned(row.get(2)?),
             last_seq: unsigned(row.get(3)?),
             events: u32::try_from(row.get::<_, i64>(4)?).unwrap_or_default(),
+            own: says_own && row.get(6)?,
             why,
         };
         Ok((gone, bytes))

@@ -30,6 +30,7 @@ impl Spool {
         self.heal(|spool| {
             let rows = spool.own_rows(ids)?;
             let (mut totals, mut dead, mut replayed) = (spool.totals, spool.dead, Replayed::default());
+            let mut batches = Vec::new();
             let tx = spool.db()?.begin(Durability::Process)?;
             let failed = |error| SpoolError::sql("write to", error);
             for (&row, id) in rows.iter().zip(ids) {
@@ -42,10 +43,12 @@ impl Spool {
                 if new {
                     totals.add(batch.events, batch.body.len());
                 }
+                batches.push(batch);
             }
             replayed.evicted = make_room(&tx, spool, now, &mut totals).map_err(failed)?;
             tx.commit().map_err(failed)?;
             (spool.totals, spool.dead) = (totals, dead);
+            spool.note_numbers(&batches);
             Ok(replayed)
         })
     }

@@ -74,6 +74,7 @@ pub(crate) enum Why {
     Expired,
     Room,
     Erased,
+    Corrupt,
 }
 
 /// A batch that is gone, so that its numbers can be declared.
@@ -82,10 +83,34 @@ pub(crate) struct Evicted {
     /// In the directory that it was in.
     pub(crate) id: RowId,
     pub(crate) stream: StreamId,
+    /// Above `last_seq` where its numbers make no sense.
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
     pub(crate) events: u32,
+    /// Of a dead letter: is it in this process's ledger?
+    pub(crate) own: bool,
     pub(crate) why: Why,
+}
+
+/// Numbers that are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) stream: StreamId,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// What was in rows and files of our own that nobody can read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) events: u64,
+    /// Events of dead letters that are in this process's ledger.
+    pub(crate) letters: u64,
+    /// Of a whole file they are from the first to the last of each stream: those between that were sent have arrived, and
+    /// it does no harm to declare them.
+    pub(crate) numbers: Vec<Numbers>,
+    /// A whole file: no row that was in it is there any more.
+    pub(crate) file: bool,
 }
 
 /// What a write did.
@@ -116,9 +141,16 @@ pub(crate) struct Totals {
     pub(crate) events: u64,
     /// Of bodies.
     pub(crate) bytes: u64,
+    /// Of the events, those of dead letters that are in this process's ledger.
+    pub(crate) own: u64,
 }
 
 impl Totals {
+    pub(super) fn add_letter(&mut self, letter: &NewDead) {
+        self.add(letter.batch.events, letter.batch.body.len());
+        self.own += if letter.own { u64::from(letter.batch.events) } else { 0 };
+    }
+
     pub(super) fn add(&mut self, events: u32, bytes: usize) {
         self.rows += 1;
         self.events += u64::from(events);
@@ -126,6 +158,11 @@ impl Totals {
     }
 
     // The numbers were read from disk, which may have flipped them.
+    pub(super) fn sub_gone(&mut self, gone: &Evicted, bytes: usize) {
+        self.sub(gone.events, bytes);
+        self.own = self.own.saturating_sub(if gone.own { u64::from(gone.events) } else { 0 });
+    }
+
     pub(super) fn sub(&mut self, events: u32, bytes: usize) {
         self.rows = self.rows.saturating_sub(1);
         self.events = self.events.saturating_sub(u64::from(events));
@@ -145,8 +182,12 @@ pub(crate) struct Adopted {
     pub(crate) dead: u64,
     /// Dead letters that had to go for these.
     pub(crate) dead_dropped: Vec<Evicted>,
-    /// Rows or files that were not readable. How many events they held is not known.
-    pub(crate) damaged: u64,
+    /// Rows and dead letters in the orphans that were not readable, as far as their numbers were.
+    pub(crate) damaged: Vec<Evicted>,
+    /// Files of which not even that could be read.
+    pub(crate) unreadable: u64,
+    /// Rows of ours that had to go for these.
+    pub(crate) evicted: Vec<Evicted>,
     /// The limit was reached: ask again at once.
     pub(crate) more: bool,
     /// There is no room under the byte cap: ask again when rows were delivered.

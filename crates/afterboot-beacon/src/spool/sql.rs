@@ -46,7 +46,8 @@ macro_rules! add_until {
 /// What a file of before these columns lacks. They may be null and no statement of before minds them, so the version
 /// stays: either version of this crate reads what the other wrote.
 pub(super) const ADD_UNTIL: &str = add_until!();
-pub(super) const HAS_UNTIL: &str = "SELECT count(*) FROM pragma_table_info('batch') WHERE name = 'until_mono'";
+pub(super) const HAS_UNTIL: &str =
+    "SELECT count(*) FROM pragma_table_info('batch') WHERE name = 'until_mono'";
 
 pub(super) const SCHEMA: &str = concat!(
     table!("batch", ""),
@@ -58,9 +59,10 @@ pub(super) const SCHEMA: &str = concat!(
 );
 
 pub(super) const COUNT: &str =
-    "SELECT count(*), coalesce(sum(events), 0), coalesce(sum(bytes), 0) FROM batch";
+    "SELECT count(*), coalesce(sum(events), 0), coalesce(sum(bytes), 0), 0 FROM batch";
 pub(super) const COUNT_DEAD: &str =
-    "SELECT count(*), coalesce(sum(events), 0), coalesce(sum(bytes), 0) FROM dead";
+    "SELECT count(*), coalesce(sum(events), 0), coalesce(sum(bytes), 0), coalesce(sum(events * own), 0)
+    FROM dead";
 pub(super) const OLDEST: &str = "SELECT min(newest_at) FROM batch";
 pub(super) const ANY: &str = "SELECT EXISTS (SELECT 1 FROM batch) OR EXISTS (SELECT 1 FROM dead)";
 
@@ -88,6 +90,16 @@ pub(super) const GET: &str = concat!(
 pub(super) const DELETE: &str =
     "DELETE FROM batch WHERE id = ?1 RETURNING id, stream, first_seq, last_seq, events, bytes";
 pub(super) const DELETE_QUIETLY: &str = "DELETE FROM batch WHERE id = ?1";
+pub(super) const DELETE_DEAD_QUIETLY: &str = "DELETE FROM dead WHERE id = ?1";
+/// What a row says of itself, its body apart.
+pub(super) const NUMBERS: &str = "SELECT id, stream, first_seq, last_seq, events FROM batch WHERE id = ?1";
+pub(super) const NUMBERS_OF_DEAD: &str =
+    "SELECT id, stream, first_seq, last_seq, events FROM dead WHERE id = ?1";
+/// From both ends, as a page in the middle may be what cannot be read.
+pub(super) const ALL_NUMBERS: [&str; 2] = [
+    "SELECT id, stream, first_seq, last_seq, events FROM batch WHERE app = ?1 ORDER BY id",
+    "SELECT id, stream, first_seq, last_seq, events FROM batch WHERE app = ?1 ORDER BY id DESC",
+];
 pub(super) const EXPIRE: &str = "DELETE FROM batch WHERE until_boot = ?1 AND until_mono <= ?2 AND app = ?3
     RETURNING id, stream, first_seq, last_seq, events, bytes";
 /// What was left before this start of the machine, by a wall clock that makes sense.
@@ -115,10 +127,10 @@ pub(super) const GET_DEAD: &str = concat!(
     " CASE WHEN length(body) <= ?2 THEN body END, at, reason, status, own FROM dead WHERE id = ?1"
 );
 pub(super) const DELETE_DEAD: &str =
-    "DELETE FROM dead WHERE id = ?1 RETURNING id, stream, first_seq, last_seq, events, bytes";
+    "DELETE FROM dead WHERE id = ?1 RETURNING id, stream, first_seq, last_seq, events, bytes, own";
 pub(super) const OLDEST_DEAD: &str = "SELECT id, bytes FROM dead ORDER BY id";
 pub(super) const ERASE_DEAD: &str = "DELETE FROM dead WHERE user = ?1 AND (?2 IS NULL OR app = ?2)
-    RETURNING id, stream, first_seq, last_seq, events, bytes";
+    RETURNING id, stream, first_seq, last_seq, events, bytes, own";
 
 /// The statements that a batch meets on its way, which must cost the same whatever lies in the table.
 #[cfg(test)]

@@ -1,10 +1,15 @@
+use std::collections::HashMap;
+
 use rusqlite::{Connection, params};
 
+use super::damage;
 use super::db::{self, Db};
 use super::place::{Home, Root};
 use super::{
-    Change, Durability, Evicted, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Stamp, Totals, Why, sql,
+    Change, Durability, Evicted, Lost, NewRow, Numbers, Put, Row, RowId, SpoolError, SpoolOptions, Stamp,
+    Totals, Why, sql,
 };
+use crate::wire::StreamId;
 
 // What a row takes on disk beside its body, in the table, five indexes and the pages' unused ends.
 const ROW_OVERHEAD: u64 = 512;
@@ -22,8 +27,9 @@ pub(crate) struct Spool {
     pub(super) options: SpoolOptions,
     pub(super) totals: Totals,
     pub(super) dead: Totals,
-    lost: u64,
-    lost_file: bool,
+    lost: Lost,
+    // The first and the last number of each stream that the file has held since it was last empty.
+    numbers: HashMap<StreamId, (u64, u64)>,
     // A fresh file goes on numbering where the lost one was: a caller may still hold the ids of its rows.
     pub(super) last_id: i64,
 }
@@ -52,8 +58,8 @@ impl Spool {
             options: options.clone(),
             totals: Totals::default(),
             dead: Totals::default(),
-            lost: 0,
-            lost_file: false,
+            lost: Lost::default(),
+            numbers: HashMap::new(),
             last_id,
         };
         spool.ready()?;
@@ -82,6 +88,7 @@ impl Spool {
             let put = put.and_then(|put| tx.commit().map(|()| put));
             let put = put.map_err(|error| SpoolError::sql("write to", error))?;
             (spool.totals, spool.dead) = (totals, dead);
+            spool.note_numbers(change.rows);
             spool.last_id = put.ids.iter().fold(spool.last_id, |last, id| last.max(id.0));
             Ok(put)
         })
@@ -115,14 +122,9 @@ impl Spool {
         self.take(sql::EXPIRE, |app| (now.boot.to_string(), db::signed(now.mono), app), Why::Expired)
     }
 
-    /// Events that were lost with files or rows that nobody could read, since this was last asked.
-    pub(crate) fn take_lost(&mut self) -> u64 {
+    /// What was lost with files or rows that nobody could read, since this was last asked.
+    pub(crate) fn take_lost(&mut self) -> Lost {
         std::mem::take(&mut self.lost)
-    }
-
-    /// Was a whole file lost since this was last asked? Then no row that was in it is there any more.
-    pub(crate) fn take_lost_file(&mut self) -> bool {
-        std::mem::take(&mut self.lost_file)
     }
 
     /// Writes the log back. A directory that holds nothing goes.
@@ -177,11 +179,25 @@ impl Spool {
         }
     }
 
-    /// Gives up the file. Dead letters that go with it stay counted as dead.
+    pub(super) fn note_numbers(&mut self, rows: &[NewRow]) {
+        if self.totals.rows == 0 {
+            self.numbers.clear();
+            return;
+        }
+        for row in rows.iter().filter(|row| row.events > 0) {
+            let known = self.numbers.entry(row.stream).or_insert((row.first_seq, row.last_seq));
+            *known = (known.0.min(row.first_seq), known.1.max(row.last_seq));
+        }
+    }
+
+    /// Gives up the file.
     fn forget(&mut self) {
         self.db = None;
-        self.lost += self.totals.events;
-        self.lost_file = true;
+        self.lost.events += self.totals.events;
+        self.lost.letters += self.dead.own;
+        self.lost.file = true;
+        let numbers = self.numbers.drain().map(|(stream, (first, last))| Numbers { stream, first, last });
+        self.lost.numbers.extend(numbers);
         (self.totals, self.dead) = Default::default();
     }
 
@@ -218,11 +234,13 @@ impl Spool {
 
     fn drop_damaged(&mut self, ids: &[RowId]) -> Result<()> {
         let conn = self.db()?.conn();
+        let gone: Vec<Evicted> = ids.iter().map(|id| damage::remains(conn, sql::NUMBERS, *id)).collect();
         let deleted = ids.iter().try_for_each(|id| conn.execute(sql::DELETE_QUIETLY, [id.0]).map(drop));
         // What their own numbers say is no use, so the rest is counted.
         let left = deleted.and_then(|()| db::count(conn, sql::COUNT));
         let left = left.map_err(|error| SpoolError::sql("write to", error))?;
-        self.lost += self.totals.events.saturating_sub(left.events);
+        self.lost.events += self.totals.events.saturating_sub(left.events);
+        self.lost.numbers.extend(gone.iter().filter_map(Evicted::numbers));
         self.totals = left;
         Ok(())
     }
@@ -287,7 +305,7 @@ fn apply(
     }
     for letter in change.dead {
         if db::insert_dead(conn, &spool.app, letter)?.is_some() {
-            dead.add(letter.batch.events, letter.batch.body.len());
+            dead.add_letter(letter);
         }
     }
     put.evicted = make_room(conn, spool, now, totals)?;
@@ -306,12 +324,8 @@ pub(super) fn make_room(
     if fits(totals) {
         return Ok(Vec::new());
     }
-    let expired = db::take_rows(
-        conn,
-        sql::EXPIRE,
-        params![&*now.boot, db::signed(now.mono), spool.app],
-        Why::Expired,
-    )?;
+    let expired =
+        db::take_rows(conn, sql::EXPIRE, params![&*now.boot, db::signed(now.mono), spool.app], Why::Expired)?;
     let mut evicted = settle(expired, totals);
     for rank in [1, 0] {
         let victims = oldest(conn, sql::VICTIMS, [rank], *totals, fits)?;
@@ -369,7 +383,7 @@ pub(super) fn delete(
 
 pub(super) fn settle(taken: Vec<(Evicted, usize)>, totals: &mut Totals) -> Vec<Evicted> {
     let note = |(gone, bytes): (Evicted, usize)| {
-        totals.sub(gone.events, bytes);
+        totals.sub_gone(&gone, bytes);
         gone
     };
     taken.into_iter().map(note).collect()

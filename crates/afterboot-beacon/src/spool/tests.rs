@@ -1,4 +1,5 @@
 mod adopt;
+mod age;
 mod basics;
 mod corrupt;
 mod dead;
@@ -14,7 +15,9 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::{Change, Durability, NewDead, NewRow, Put, Row, RowId, Spool, SpoolError, SpoolOptions, Stamp, Totals};
+use super::{
+    Change, Durability, NewDead, NewRow, Put, Row, RowId, Spool, SpoolError, SpoolOptions, Stamp, Totals,
+};
 use crate::wire::{BatchWriter, Head, Priority, StreamId, encode_event, gzip};
 
 const NOW: u64 = 1_700_000_000_000;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Counters {
     /// Posted by the application, those included that were dropped at once.
     pub posted: u64,
-    /// Taken over from the spool of a process that is gone.
+    /// Taken over from the spool of a process that is gone, or found to be lost there.
     pub adopted: u64,
     /// The server has them.
     pub acked: u64,
@@ -21,7 +21,7 @@ pub struct Counters {
     pub dropped: BTreeMap<String, u64>,
     /// Replaced by a later one of the same key before they were sealed.
     pub merged: u64,
-    /// Set aside as dead letters. A dead letter that is replayed is taken off again.
+    /// Set aside as dead letters. One that is replayed, or whose content is lost, is taken off again.
     pub dead: u64,
     /// Now on disk only.
     pub spooled: u64,

@@ -4,6 +4,7 @@
 //! the test that started it.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{self, ChildStdin, Command, Stdio};
@@ -32,6 +33,8 @@ pub(crate) enum Role {
     Signal { exits: bool },
     /// Posts durable events as "a", then as "b", then as nobody, all from one thread.
     Users { events: u64 },
+    /// Posts under a clock that is wrong.
+    Clock,
     /// Forks while other threads post.
     #[cfg(unix)]
     Fork { forks: u64 },
@@ -84,6 +87,7 @@ fn does_nothing_without_an_order() {
         #[cfg(unix)]
         Role::Signal { exits } => crate::signals::program(&order, *exits),
         Role::Users { events } => users(&order, *events),
+        Role::Clock => crate::clock::program(&order),
         #[cfg(unix)]
         Role::Fork { forks } => crate::fork::program(&order, *forks),
         #[cfg(unix)]
@@ -156,9 +160,15 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(order: &Order) -> Process {
+        Process::start_with(order, &[])
+    }
+
+    /// With these variables in its environment.
+    pub(crate) fn start_with(order: &Order, variables: &[(&str, &OsStr)]) -> Process {
         let program = env::current_exe().expect("this program's path");
         let mut command = Command::new(program);
         command.args(["--exact", PROGRAM, "--nocapture", "--test-threads=1"]);
+        command.envs(variables.iter().copied());
         command.env(ORDER, serde_json::to_string(order).expect("JSON"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("a child process");

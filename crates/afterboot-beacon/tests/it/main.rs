@@ -30,6 +30,8 @@ mod backlog;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod child;
 #[cfg(all(feature = "http", feature = "spool"))]
+mod clock;
+#[cfg(all(feature = "http", feature = "spool"))]
 mod common;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod delivery;
@@ -41,6 +43,8 @@ mod fork;
 mod kill;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod leaving;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod losses;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod process;
 #[cfg(all(feature = "http", feature = "spool", unix))]

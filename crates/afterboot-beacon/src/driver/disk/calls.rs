@@ -10,7 +10,7 @@ use crate::driver::Driver;
 use crate::event::BeaconEvent;
 use crate::ledger::DropReason;
 use crate::spool::{
-    Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
+    Adopted, Change, Durability, Erased, Evicted, Lost, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
     SpoolError, SpoolOptions, Stamp,
 };
 
@@ -33,17 +33,16 @@ pub(super) enum Call {
     PurgeDead(Option<Vec<DeadId>>),
 }
 
-/// What a call brought, and how many events were found to be lost meanwhile.
+/// What a call brought, and what was found to be lost meanwhile.
 #[derive(Debug)]
 pub(super) struct Done {
     answer: Answer,
-    lost: u64,
-    lost_file: bool,
+    lost: Lost,
 }
 
 impl Done {
     fn new(answer: Answer) -> Done {
-        Done { answer, lost: 0, lost_file: false }
+        Done { answer, lost: Lost::default() }
     }
 }
 
@@ -80,7 +79,7 @@ pub(super) fn put(mut batches: Vec<Batch>, now: Now) -> (Call, InHand) {
 /// Dead letters first: they are written before the rows that they were in are deleted.
 pub(super) fn leftovers(core: &mut Core, now: Now) -> Option<(Call, InHand)> {
     let mut dead = core.take_dead();
-    let letters: Vec<NewDead> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
+    let letters = rows::letters_of(core, &mut dead, now);
     if !letters.is_empty() {
         return Some((Call::Bury(letters), InHand::Dead(dead)));
     }
@@ -115,7 +114,7 @@ impl Call {
             let Some(spool) = spool else { return Done::new(Answer::Closed) };
             let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
             let answer = call.ask(&mut spool, durability, &now);
-            Done { answer, lost: spool.take_lost(), lost_file: spool.take_lost_file() }
+            Done { answer, lost: spool.take_lost() }
         }
     }
 
@@ -159,13 +158,7 @@ impl Call {
 
 impl Driver {
     pub(super) fn call_done(&mut self, done: Done, in_hand: InHand, now: Now) {
-        if done.lost_file {
-            self.shared.core().lost_file();
-        }
-        if done.lost > 0 {
-            self.shared.core().lost_on_disk(done.lost);
-            self.tell(|| BeaconEvent::Dropped { reason: DropReason::Corrupt, events: done.lost });
-        }
+        rows::lost(&mut self.shared.core(), done.lost);
         let failed = |error: SpoolError| error.to_string();
         match (done.answer, in_hand) {
             (Answer::Opened(Ok(spool)), _) => {
@@ -176,11 +169,10 @@ impl Driver {
             }
             (Answer::Written(Ok(put)), InHand::Batches(batches)) => {
                 let events = batches.iter().map(Batch::events).sum();
-                let dropped = rows::spooled(&mut self.shared.core(), batches, &put, now);
+                rows::spooled(&mut self.shared.core(), batches, &put, now);
                 self.tell(|| BeaconEvent::Spooled { events });
-                self.tell_dropped(dropped);
             }
-            (Answer::Buried(Ok(put)), _) => self.evicted(&put.evicted),
+            (Answer::Buried(Ok(put)), _) => rows::put(&mut self.shared.core(), &put),
             (Answer::Deleted(Ok(())), _) | (Answer::Closed, InHand::Nothing) => {}
             (Answer::Replay(adopted, rows), _) => self.replay(*adopted, rows, now),
             (Answer::Tidied(Ok(expired)), _) => {
@@ -190,7 +182,7 @@ impl Driver {
             }
             (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
                 self.evicted(&erased.rows);
-                self.shared.core().declare_elsewhere(rows::gaps(&erased.orphans));
+                rows::found_lost(&mut self.shared.core(), &erased.orphans);
                 let on_disk = [erased.rows, erased.orphans, erased.dead];
                 let on_disk: u64 = on_disk.iter().flatten().map(|gone| u64::from(gone.events)).sum();
                 answer.say(match erased.failed {
@@ -227,7 +219,20 @@ impl Driver {
             self.shared.core().adopted(adopted.events);
             self.tell(|| BeaconEvent::Adopted { events: adopted.events });
         }
-        self.shared.core().declare_elsewhere(rows::gaps(&adopted.expired));
+        self.evicted(&adopted.evicted);
+        let mut core = self.shared.core();
+        rows::found_lost(&mut core, &adopted.expired);
+        rows::found_lost(&mut core, &adopted.damaged);
+        rows::letters_dropped(&mut core, &adopted.dead_dropped);
+        drop(core);
+        if adopted.unreadable > 0 {
+            tracing::warn!(
+                files = adopted.unreadable,
+                "a spool that another process left behind cannot be read, nor how many events it held"
+            );
+            // How many is not known.
+            self.tell(|| BeaconEvent::Dropped { reason: DropReason::Corrupt, events: 0 });
+        }
         if let Some(error) = &adopted.failed {
             tracing::warn!(%error, "a spool that another process left behind could not be taken over");
         }
@@ -251,12 +256,5 @@ impl Driver {
     fn evicted(&self, evicted: &[Evicted]) {
         let evicted: Vec<_> = evicted.iter().map(rows::evicted).collect();
         self.shared.core().evicted(&evicted);
-        self.tell_dropped(evicted);
-    }
-
-    fn tell_dropped(&self, evicted: Vec<crate::core::Evicted>) {
-        for gone in evicted {
-            self.tell(|| BeaconEvent::Dropped { reason: gone.reason, events: gone.events });
-        }
     }
 }

@@ -33,7 +33,7 @@ impl Disk {
             let mut core = shared.core();
             (core.take_dead(), core.take_settled_rows())
         };
-        let dead: Vec<_> = dead.iter_mut().filter_map(|dead| rows::letter_of(dead, now)).collect();
+        let dead = rows::letters_of(&mut shared.core(), &mut dead, now);
         let mut gone: Vec<_> = gone.into_iter().map(RowId).collect();
         gone.extend(rows::replaced(&batches));
         let rows: Vec<_> = batches.iter_mut().map(|batch| rows::row_of(batch, now)).collect();

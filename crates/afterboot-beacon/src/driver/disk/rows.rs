@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::clock;
 use crate::core::{Batch, Core, DeadBatch, Evicted, Moment, Now, Unlisted};
 use crate::ledger::DropReason;
-use crate::spool::{self, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Put, Row, RowId, Stamp, Until, Why};
+use crate::spool::{
+    self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
+};
 use crate::wire::{self, Gap, gunzip};
 
 /// The clocks that the spool tells ages by.
@@ -44,8 +46,23 @@ pub(super) fn replaced(batches: &[Batch]) -> Vec<RowId> {
     rest.flat_map(|batch| &batch.rows).map(|row| RowId(**row)).collect()
 }
 
-/// None: it is too large even for that. It stays counted, and its content goes.
-pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
+/// What is too large even for that is counted, and its content goes.
+pub(super) fn letters_of(core: &mut Core, dead: &mut Vec<DeadBatch>, now: Now) -> Vec<NewDead> {
+    let mut letters = Vec::with_capacity(dead.len());
+    dead.retain_mut(|dead| match letter_of(dead, now) {
+        Some(letter) => {
+            letters.push(letter);
+            true
+        }
+        None => {
+            core.letters_lost(DropReason::TooLarge, dead.batch.events());
+            false
+        }
+    });
+    letters
+}
+
+fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
     let batch = row_of(&mut dead.batch, now);
     (batch.body.len() <= MAX_ROW).then(|| NewDead {
         batch,
@@ -56,8 +73,8 @@ pub(super) fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
     })
 }
 
-/// The rows that could be read, and those that could not, with how many events they say they hold.
-pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<(i64, u64)>) {
+/// The rows that could be read, and those that could not.
+pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<Evicted>) {
     let (mut batches, mut damaged) = (Vec::new(), Vec::new());
     for Row { id, until, batch: row } in rows {
         let body = gunzip(&row.body, MAX_INFLATED).ok().and_then(|body| wire::Batch::parse(&body).ok());
@@ -69,7 +86,14 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<(i64, u64)>)
                 batch.expires = expires(until.as_ref(), batch.life, now);
                 batches.push(Unlisted { row: id.0, batch });
             }
-            _ => damaged.push((id.0, u64::from(row.events))),
+            _ => damaged.push(Evicted {
+                row: id.0,
+                stream: row.stream,
+                first: row.first_seq,
+                last: row.last_seq,
+                events: u64::from(row.events),
+                reason: DropReason::Corrupt,
+            }),
         }
     }
     (batches, damaged)
@@ -87,7 +111,7 @@ fn expires(until: Option<&Until>, life: Duration, now: Now) -> Moment {
 }
 
 /// The core learns which rows its batches are in now, and which rows had to go for them.
-pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now) -> Vec<Evicted> {
+pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now) {
     let goes = |row: i64| put.evicted.iter().any(|gone| gone.id.0 == row);
     let rows = batches.into_iter().zip(&put.ids).map(|(batch, id)| (batch, id.0));
     // There is no room for it: whoever waits must not hear that it is on disk.
@@ -98,7 +122,45 @@ pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now)
     core.spooled(rows, now);
     core.not_spooled(refused.into_iter().map(|(batch, _)| batch).collect(), "the spool is full");
     core.evicted(&evicted);
-    evicted
+    letters_dropped(core, &put.dead_dropped);
+}
+
+/// What had to go for dead letters.
+pub(super) fn put(core: &mut Core, put: &Put) {
+    let evicted: Vec<Evicted> = put.evicted.iter().map(evicted).collect();
+    core.evicted(&evicted);
+    letters_dropped(core, &put.dead_dropped);
+}
+
+/// Dead letters that had to go for newer ones.
+pub(super) fn letters_dropped(core: &mut Core, gone: &[spool::Evicted]) {
+    for letter in gone {
+        let events = u64::from(letter.events);
+        if letter.own {
+            core.letters_lost(DropReason::DeadFull, events);
+        } else {
+            // It was adopted as a dead letter, which no count was made of.
+            core.found_lost(DropReason::DeadFull, events);
+        }
+    }
+}
+
+/// What nobody can read of our own.
+pub(super) fn lost(core: &mut Core, lost: Lost) {
+    if lost.file {
+        core.lost_file();
+    }
+    let corrupt = DropReason::Corrupt;
+    core.lost_on_disk(lost.events, lost.numbers.into_iter().map(|numbers| gap(numbers, corrupt)).collect());
+    core.letters_lost(corrupt, lost.letters);
+}
+
+/// What another process left, and is gone. It was never in this ledger.
+pub(super) fn found_lost(core: &mut Core, gone: &[spool::Evicted]) {
+    for gone in gone {
+        core.found_lost(reason(gone.why), u64::from(gone.events));
+        core.declare(gone.numbers().map(|numbers| gap(numbers, reason(gone.why))));
+    }
 }
 
 pub(super) fn evicted(gone: &spool::Evicted) -> Evicted {
@@ -117,15 +179,11 @@ fn reason(why: Why) -> DropReason {
         Why::Expired => DropReason::Expired,
         Why::Room => DropReason::SpoolFull,
         Why::Erased => DropReason::Erased,
+        Why::Corrupt => DropReason::Corrupt,
     }
 }
 
-pub(super) fn gaps(gone: &[spool::Evicted]) -> Vec<Gap> {
-    let gap = |gone: &spool::Evicted| Gap {
-        stream: gone.stream,
-        first: gone.first_seq,
-        last: gone.last_seq,
-        why: reason(gone.why).as_str().to_owned(),
-    };
-    gone.iter().filter(|gone| gone.events > 0).map(gap).collect()
+fn gap(numbers: Numbers, reason: DropReason) -> Gap {
+    let Numbers { stream, first, last } = numbers;
+    Gap { stream, first, last, why: reason.as_str().to_owned() }
 }

@@ -84,7 +84,8 @@ fn a_partly_settled_batch_is_replaced_in_one_step() {
     let gone = put(&mut spool, std::slice::from_ref(&whole)).ids;
     // The first and the last are left: the new row has the old one's key.
     let left = NewRow { events: 2, ..whole };
-    let ids = spool.replace(&gone, std::slice::from_ref(&left), Durability::Process, &stamp(NOW)).unwrap().ids;
+    let ids =
+        spool.replace(&gone, std::slice::from_ref(&left), Durability::Process, &stamp(NOW)).unwrap().ids;
     assert_ne!(ids, gone);
     assert_eq!(list(&mut spool, None)[0].batch.events, 2);
     assert_eq!(spool.totals().events, 2);
@@ -97,9 +98,9 @@ fn totals_are_of_rows_events_and_bodies() {
     let rows = [NewRow { events: 5, ..row(1) }, NewRow { events: 0, ..row(2) }];
     let bytes = rows.iter().map(|row| row.body.len() as u64).sum();
     let ids = put(&mut spool, &rows).ids;
-    assert_eq!(spool.totals(), Totals { rows: 2, events: 5, bytes });
+    assert_eq!(spool.totals(), Totals { rows: 2, events: 5, bytes, own: 0 });
     spool.delete(&[ids[0], RowId(999), ids[0]]).unwrap();
-    assert_eq!(spool.totals(), Totals { rows: 1, events: 0, bytes: rows[1].body.len() as u64 });
+    assert_eq!(spool.totals(), Totals { rows: 1, events: 0, bytes: rows[1].body.len() as u64, own: 0 });
     assert_eq!(spool.totals(), recount(&spool));
 }
 
@@ -108,7 +109,8 @@ fn a_body_above_the_largest_is_refused_and_nothing_is_written() {
     let place = Place::new();
     let mut spool = place.open();
     let body: Arc<[u8]> = vec![0; MAX_ROW + 1].into();
-    let error = spool.put(&[row(1), NewRow { body, ..row(2) }], Durability::Process, &stamp(NOW)).unwrap_err();
+    let error =
+        spool.put(&[row(1), NewRow { body, ..row(2) }], Durability::Process, &stamp(NOW)).unwrap_err();
     assert_eq!(error.to_string(), "a batch has 262145 bytes compressed: at most 262144 are allowed");
     assert!(!error.is_full() && !error.is_corrupt());
     assert_eq!(recount(&spool).rows, 0);

@@ -46,7 +46,7 @@ fn what_was_set_aside_is_erased_with_any_user() {
     file[..16].fill(0x5a);
     std::fs::write(orphan.join("spool.db"), file).unwrap();
     let mut spool = place.open();
-    assert_eq!(spool.adopt(None, &stamp(NOW), 9).damaged, 1);
+    assert_eq!(spool.adopt(None, &stamp(NOW), 9).unreadable, 1);
     assert!(holds(&place.root(), SECRET));
     spool.erase_user(SECRET).unwrap();
     assert!(!holds(&place.root(), SECRET));

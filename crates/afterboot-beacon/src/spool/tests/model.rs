@@ -192,8 +192,9 @@ fn take(place: &Place, spool: &mut Spool, model: &mut Model, step: Step) {
             place.orphan(&unique);
             let adopted = spool.adopt(None, &stamp(NOW), 100);
             assert_eq!(adopted.rows, unique.len() as u64);
-            let listed =
-                spool.list(None, &stamp(NOW), |id| model.0.iter().any(|(known, _)| *known == id), 100).unwrap();
+            let listed = spool
+                .list(None, &stamp(NOW), |id| model.0.iter().any(|(known, _)| *known == id), 100)
+                .unwrap();
             assert_eq!(listed.len(), unique.len());
             model.0.extend(listed.into_iter().map(|row| (row.id, row.batch)));
         }

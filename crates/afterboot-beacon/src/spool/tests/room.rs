@@ -90,7 +90,7 @@ fn a_full_disk_is_told_apart_and_the_spool_goes_on() {
     assert!(error.to_string().contains("full"), "{error}");
     assert_eq!(spool.totals(), before);
     assert_eq!(seqs_for(&mut spool, None), [1, 2]);
-    assert_eq!(spool.take_lost(), 0);
+    assert_eq!(spool.take_lost().events, 0);
 
     spool.delete(&ids[..1]).unwrap();
     put(&mut spool, &[big(row(4))]);
