@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use afterboot::{Governor, Task};
+use afterboot::{Governor, Task, yield_if_due};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -27,8 +27,13 @@ pub(crate) enum Kind {
     Idle,
     /// Closures block, on the pool.
     Blocking,
+    /// A task that a governed poll wakes holds the worker of that poll, directly behind it, while the other worker is busy
+    /// for 45 ms, so that the probe comes late.
+    Behind,
     /// Sixty-one polls in a row that take 45 ms together.
     ShortPolls,
+    /// Polls of the application's that give their ticks back by `yield_if_due`.
+    YieldIfDue,
     /// As `Root` on multi_thread, without a sampler: documented as not seen.
     RootUnobserved,
 }
@@ -37,7 +42,12 @@ pub(crate) enum Kind {
 pub(crate) struct Scenario {
     pub(crate) kind: Kind,
     workers: usize,
+    /// Whether a governed task polls for 4 ms at a time all along.
+    chain: bool,
 }
+
+/// What the governed chain is asked to do in its next poll.
+type Request = Box<dyn FnOnce() + Send>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -82,9 +92,14 @@ impl Scenario {
             Kind::Idle,
             Kind::Blocking,
             Kind::ShortPolls,
+            Kind::YieldIfDue,
         ];
-        let both = [0, 2].into_iter().flat_map(move |workers| kinds.map(|kind| Scenario { kind, workers }));
-        both.chain([Scenario { kind: Kind::RootUnobserved, workers: 2 }])
+        let of = move |workers| {
+            let alone = kinds.map(|kind| Scenario { kind, workers, chain: false });
+            let beside = kinds.map(|kind| Scenario { kind, workers, chain: true });
+            alone.into_iter().chain(beside).chain([Scenario { kind: Kind::Behind, workers, chain: true }])
+        };
+        of(0).chain(of(2)).chain([Scenario { kind: Kind::RootUnobserved, workers: 2, chain: false }])
     }
 
     pub(crate) fn runtime(&self) -> String {
@@ -94,7 +109,12 @@ impl Scenario {
         }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> String {
+        let chain = if self.chain { ", governed chain" } else { "" };
+        format!("{}{chain}", self.kind_name())
+    }
+
+    fn kind_name(&self) -> &'static str {
         match self.kind {
             Kind::Timer => "timer-woken",
             Kind::Outside => "spawned from outside",
@@ -102,7 +122,9 @@ impl Scenario {
             Kind::Root => "root future, sampler",
             Kind::Idle => "nothing",
             Kind::Blocking => "spawn_blocking",
+            Kind::Behind => "behind a governed poll",
             Kind::ShortPolls => "61 short polls",
+            Kind::YieldIfDue => "yield_if_due",
             Kind::RootUnobserved => "root future, unobserved",
         }
     }
@@ -130,15 +152,29 @@ impl Scenario {
         let governor = builder.timeout(Duration::from_secs(3_600)).build()?;
         governor.govern(Task::new("idle", || async {}).idle());
         drop(entered);
+        let (ask, asked) = mpsc::channel::<Request>();
+        if self.chain {
+            governor.govern(Task::new("chain", move || async move {
+                loop {
+                    hold(Duration::from_millis(4));
+                    match asked.try_recv() {
+                        Ok(request) => request(),
+                        Err(mpsc::TryRecvError::Empty) => {}
+                        Err(mpsc::TryRecvError::Disconnected) => return,
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }));
+        }
         let truth = Truth::default();
-        runtime.block_on(self.main(&governor, &truth, stalls));
+        runtime.block_on(self.main(&governor, &truth, stalls, ask));
         let made = truth.lock().expect("nobody panics here").clone();
         Ok(count(&governor, origin, &made))
     }
 
-    async fn main(self, governor: &Governor, truth: &Truth, stalls: usize) {
+    async fn main(self, governor: &Governor, truth: &Truth, stalls: usize, ask: mpsc::Sender<Request>) {
         sleep(Duration::from_millis(100)).await;
-        let injecting = self.inject(governor.clone(), truth.clone(), stalls);
+        let injecting = self.inject(governor.clone(), truth.clone(), stalls, ask);
         match self.kind {
             Kind::Root => governor.observe("injected", injecting).await,
             Kind::RootUnobserved => injecting.await,
@@ -153,15 +189,16 @@ impl Scenario {
         governor: Governor,
         truth: Truth,
         stalls: usize,
+        ask: mpsc::Sender<Request>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let seed = 7 + self.kind as u64 * 2 + self.workers as u64;
+        let seed = 7 + self.kind as u64 * 4 + self.workers as u64 + u64::from(self.chain);
         let mut random = StdRng::seed_from_u64(seed);
         async move {
             let load = (self.kind == Kind::Load).then(|| tokio::spawn(load()));
             for _ in 0..stalls {
                 sleep(Duration::from_millis(random.random_range(90..150))).await;
                 let length = Duration::from_millis(random.random_range(60..=400));
-                self.once(&governor, &truth, length).await;
+                self.once(&governor, &truth, length, &ask).await;
             }
             if let Some(load) = load {
                 load.abort();
@@ -169,7 +206,7 @@ impl Scenario {
         }
     }
 
-    async fn once(self, governor: &Governor, truth: &Truth, length: Duration) {
+    async fn once(self, governor: &Governor, truth: &Truth, length: Duration, ask: &mpsc::Sender<Request>) {
         match self.kind {
             Kind::Timer | Kind::Load | Kind::Root | Kind::RootUnobserved => stall(truth, length),
             Kind::Outside => {
@@ -183,6 +220,13 @@ impl Scenario {
                     drop(task.await);
                 }
             }
+            Kind::Behind => behind(governor, truth, length, self.workers, ask).await,
+            Kind::YieldIfDue => {
+                for _ in 0..60 {
+                    hold(Duration::from_millis(2));
+                    yield_if_due().await;
+                }
+            }
             Kind::Idle => sleep(length / 4).await,
             Kind::Blocking => drop(tokio::task::spawn_blocking(move || hold(length / 4)).await),
             Kind::ShortPolls => {
@@ -192,6 +236,34 @@ impl Scenario {
                 }
             }
         }
+    }
+}
+
+/// A governed poll wakes the stall, which runs next on the same worker; the other one is busy meanwhile.
+async fn behind(
+    governor: &Governor,
+    truth: &Truth,
+    length: Duration,
+    workers: usize,
+    ask: &mpsc::Sender<Request>,
+) {
+    let (over, ended) = tokio::sync::oneshot::channel::<()>();
+    let truth = truth.clone();
+    let stalls = governor.observe("injected", async move {
+        stall(&truth, length);
+        drop(over);
+    });
+    let request = move || {
+        if workers > 0 {
+            let runtime = Handle::current();
+            // From another thread: what this one spawns it runs itself.
+            std::thread::spawn(move || runtime.spawn(async { hold(Duration::from_millis(45)) }));
+        }
+        tokio::spawn(stalls);
+    };
+    // The chain ends when it is not asked any more, so it is there.
+    if ask.send(Box::new(request)).is_ok() {
+        drop(ended.await);
     }
 }
 
