@@ -25,6 +25,8 @@ mod compiled;
 #[path = "boot_latency/corpus.rs"]
 #[expect(dead_code, reason = "boot_latency can do without a corpus")]
 mod corpus;
+#[path = "boot_latency/gate.rs"]
+mod gate;
 #[path = "boot_latency/http.rs"]
 mod http;
 #[path = "boot_latency/tasks/mod.rs"]
@@ -87,7 +89,21 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), Failure> {
     listing::hide_deliberate_panics();
-    let app = App::new(Arc::new(Corpus::of_compiled_crates()?));
+    let corpus = Arc::new(Corpus::of_compiled_crates()?);
+    if let Some(runs) = options.gate {
+        let one = || boot(options, App::new(Arc::clone(&corpus)));
+        println!("{}", gate::check(runs, one)?);
+        return Ok(());
+    }
+    let report = boot(options, App::new(corpus))?;
+    println!("\n{report}");
+    match &options.page {
+        Some(page) => write_page(&report, page),
+        None => Ok(()),
+    }
+}
+
+fn boot(options: &Options, app: Arc<App>) -> Result<Report, Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     let ended = runtime.block_on(serve(options, app));
     // A blocking task that outlived the deadline cannot be stopped, and is not waited for.
@@ -99,7 +115,7 @@ fn run(options: &Options) -> Result<(), Failure> {
 
 fn governor(options: &Options) -> Result<Governor, Failure> {
     let mut builder = Governor::builder().name("axum_boot").overrides_from_env("AFTERBOOT").await_ready();
-    if options.page.is_some() {
+    if options.page.is_some() || options.gate.is_some() {
         builder = builder.record_segments().quiet(Duration::from_millis(500));
     }
     Ok(builder.build()?)
@@ -199,7 +215,7 @@ async fn readyz(State(service): State<Service>) -> (StatusCode, String) {
 
 // --- from the first answer to the last -----------------------------------------------------------------------------
 
-async fn serve(options: &Options, app: Arc<App>) -> Result<(), Failure> {
+async fn serve(options: &Options, app: Arc<App>) -> Result<Report, Failure> {
     let governor = governor(options)?;
     let index = declare(&governor, &app);
 
@@ -216,11 +232,14 @@ async fn serve(options: &Options, app: Arc<App>) -> Result<(), Failure> {
         .with_graceful_shutdown(async { drop(stopped.await) });
     let serving = tokio::spawn(governor.observe("http server", server.into_future()));
     governor.ready(); // the first request can be answered
-    println!("http://{address}/ answers. {}", governor.snapshot());
+    if options.gate.is_none() {
+        println!("http://{address}/ answers. {}", governor.snapshot());
+    }
 
-    match options.page {
-        None => signal().await?,
-        Some(_) => tokio::select! {
+    match (&options.page, options.gate) {
+        (None, None) => signal().await?,
+        (None, Some(_)) => drop(timeout(BOOT, governor.report().finished()).await),
+        (Some(_), _) => tokio::select! {
             ended = boot_under_load(address, governor.report()) => ended?,
             ended = signal() => ended?,
         },
@@ -233,11 +252,7 @@ async fn serve(options: &Options, app: Arc<App>) -> Result<(), Failure> {
         Ok(served) => served??,
         Err(_) => eprintln!("some requests were not answered within {GRACE:?}"),
     }
-    println!("\n{report}");
-    match &options.page {
-        Some(page) => write_page(&report, page),
-        None => Ok(()),
-    }
+    Ok(report)
 }
 
 /// Ctrl-C, or what an orchestrator sends.

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 pub(crate) const HELP: &str = "\
 A source code search that answers its first request at once, and boots behind its answers.
 
-usage: axum_boot [--listen ADDRESS] [--page FILE]
+usage: axum_boot [--listen ADDRESS] [--page FILE | --gate N]
 
   --listen ADDRESS   where to serve; default 127.0.0.1:8080, with --page a free port
   --page FILE        boots under some load of its own, writes the page of the report, and exits
+  --gate N           1 to 99 boots without requests, then exits; fails where one shows a long task or a hold, or where its
+                     gate opens over 20 ms after the quiet window
   --help             this text
 
 GET /              what the boot has brought so far
@@ -30,11 +32,12 @@ pub(crate) enum Command {
 pub(crate) struct Options {
     pub(crate) listen: SocketAddr,
     pub(crate) page: Option<PathBuf>,
+    pub(crate) gate: Option<usize>,
 }
 
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.into_iter();
-    let (mut listen, mut page) = (None, None);
+    let (mut listen, mut page, mut gate) = (None, None, None);
     while let Some(option) = arguments.next() {
         let mut value = |what| arguments.next().ok_or_else(|| format!("{option} needs {what}; see --help"));
         match option.as_str() {
@@ -47,12 +50,20 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Comma
                 listen = Some(address);
             }
             "--page" => page = Some(writable(value("a file")?.into())?),
+            "--gate" => {
+                let text = value("a number of boots")?;
+                let number = text.parse().ok().filter(|number| (1..=99).contains(number));
+                gate = Some(number.ok_or_else(|| format!("--gate: {text}; allowed: a number from 1 to 99"))?);
+            }
             other => return Err(format!("there is no option {other}; see --help")),
         }
     }
-    let port = if page.is_some() { 0 } else { 8080 };
+    if page.is_some() && gate.is_some() {
+        return Err("--gate: it does not go with --page".to_owned());
+    }
+    let port = if page.is_some() || gate.is_some() { 0 } else { 8080 };
     let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
-    Ok(Command::Serve(Options { listen, page }))
+    Ok(Command::Serve(Options { listen, page, gate }))
 }
 
 /// Looked at before the boot, so that nobody waits for a page that cannot be written.

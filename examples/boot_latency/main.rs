@@ -20,6 +20,7 @@ mod app;
 mod client;
 mod clock;
 mod conversation;
+mod gate;
 mod governed;
 mod http;
 mod ledger;
@@ -73,13 +74,17 @@ fn run(options: &Options) -> Result<(), Failure> {
         eprintln!("note: a debug build; figures that mean something come from `cargo run --release`");
     }
     let scene = scene(options)?;
+    tasks::listing::hide_deliberate_panics();
+    if let Some(runs) = options.gate {
+        println!("{}", gate::check(runs, || scene.boot_alone())?);
+        return Ok(());
+    }
     let names: Vec<_> = scene.declared().0.iter().map(|task| task.name).collect();
     options.check_victim(&names)?;
     let strategies = Strategy::list(options.all, options.synthetic.is_some());
     if !options.json {
         println!("{}", introduction::text(&scene, &strategies));
     }
-    tasks::listing::hide_deliberate_panics();
     let Results { rows, reports } = results::measure(&scene, &strategies)?;
     let judged = match cfg!(debug_assertions) {
         true => vec!["not judged: a debug build".into()],

@@ -18,6 +18,8 @@ usage: cargo run --release --example boot_latency -- [options]
   --block MODE      how a synthetic task holds its worker: sleep (default; measures the strategy, not the
                     machine's spare cores) or burn
   --rounds N        1 to 99 rounds, medians of them (default 1); requests are counted over all rounds
+  --gate N          1 to 99 governed boots on multi_thread without requests: fails where one of them shows a long task
+                    or a hold, or where its gate opens over 20 ms after the quiet window
   --all             also spawn_later: spawn all after a fixed 3 s
   --json            one JSON object a line, one line a strategy and runtime, nothing else on stdout
   --profile SPEC    the governor's profile, such as concurrency=1,pulse=20ms,delay=0
@@ -57,6 +59,8 @@ pub(crate) struct Options {
     /// How the synthetic tasks hold their worker; `None`: the real boot.
     pub(crate) synthetic: Option<Block>,
     pub(crate) rounds: usize,
+    /// So many boots without requests, judged by what their gates say; nothing else is measured.
+    pub(crate) gate: Option<usize>,
     pub(crate) all: bool,
     pub(crate) json: bool,
     pub(crate) profile: Profile,
@@ -100,6 +104,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Comma
     let mut options = Options {
         synthetic: None,
         rounds: 1,
+        gate: None,
         all: false,
         json: false,
         profile: Profile::default(),
@@ -120,19 +125,21 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Comma
             "--synthetic" => synthetic = true,
             "--all" => options.all = true,
             "--json" => options.json = true,
-            "--block" | "--rounds" | "--profile" | "--monkey" => {
+            "--block" | "--rounds" | "--gate" | "--profile" | "--monkey" => {
                 let value = attached.or_else(|| arguments.next().filter(|next| !next.starts_with("--")));
                 options.tuned |= matches!(option, "--profile" | "--monkey");
                 let value = value.ok_or_else(|| refused(option, None, "it needs a value; see --help"))?;
                 match option {
                     "--block" => block = Some(block_mode(&value)?),
-                    "--rounds" => options.rounds = rounds(&value)?,
+                    "--rounds" => options.rounds = rounds(option, &value)?,
+                    "--gate" => options.gate = Some(rounds(option, &value)?),
                     "--profile" => options.profile = profile(&value)?,
                     _ => options.victim = Some(victim(&value)?),
                 }
             }
             _ => {
-                let known = "--synthetic, --block, --rounds, --all, --json, --profile, --monkey, --help";
+                let known =
+                    "--synthetic, --block, --rounds, --gate, --all, --json, --profile, --monkey, --help";
                 return Err(refused(option, None, format!("no such option; there are {known}")));
             }
         }
@@ -152,9 +159,9 @@ fn block_mode(value: &str) -> Result<Block, OptionError> {
     }
 }
 
-fn rounds(value: &str) -> Result<usize, OptionError> {
+fn rounds(option: &str, value: &str) -> Result<usize, OptionError> {
     let rounds = value.parse().ok().filter(|rounds| (1..=MOST_ROUNDS).contains(rounds));
-    rounds.ok_or_else(|| refused("--rounds", Some(value), format!("a number from 1 to {MOST_ROUNDS}")))
+    rounds.ok_or_else(|| refused(option, Some(value), format!("a number from 1 to {MOST_ROUNDS}")))
 }
 
 fn profile(value: &str) -> Result<Profile, OptionError> {
@@ -218,6 +225,7 @@ mod tests {
             ("--synthetic --block spin", "--block", "spin", "sleep or burn"),
             ("--rounds 0", "--rounds", "0", "from 1 to 99"),
             ("--rounds many", "--rounds", "many", "from 1 to 99"),
+            ("--gate 100", "--gate", "100", "from 1 to 99"),
             ("--profile concurrency=0", "--profile", "concurrency=0", ""),
             ("--monkey #x", "--monkey", "#x", "#0"),
             ("--json=yes", "--json", "yes", "no value"),

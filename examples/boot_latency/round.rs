@@ -86,6 +86,24 @@ impl Scene<'_> {
         measured.map_err(|failure| format!("{} on {flavor}: {failure}", strategy.name()).into())
     }
 
+    /// A governed boot on multi_thread whose service nobody asks for anything.
+    pub(crate) fn boot_alone(&self) -> Result<Report, Failure> {
+        let runtime = Flavor::MultiThread.runtime()?;
+        let report = runtime.block_on(async {
+            let app = App::new(self.corpus.clone());
+            let (tasks, expected) = self.tasks(Strategy::Governed, &app);
+            let governor = governed::governor(self.options.profile.clone(), None, self.quiet())?;
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            tokio::spawn(Service::new(app, Some(governor.clone())).serve(listener));
+            let ledger = Ledger::new(clock::now(), tasks.iter().map(|task| task.queue));
+            let report = timeout(DEADLINE, governed::run(&governor, tasks, &ledger)).await;
+            check(&ledger, expected)?;
+            report.map_err(|_| format!("the boot has not ended within {DEADLINE:?}").into())
+        });
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        report
+    }
+
     async fn measure(&self, strategy: Strategy) -> Result<Measured, Failure> {
         let app = App::new(self.corpus.clone());
         let (tasks, expected) = self.tasks(strategy, &app);
