@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use afterboot_beacon::{Beacon, SpoolOptions};
+use afterboot_beacon::{Beacon, BeaconBuilder, Durability, SpoolOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{LONG, event, secs};
@@ -24,6 +24,8 @@ const PROGRAM: &str = "child::does_nothing_without_an_order";
 pub(crate) enum Role {
     /// Posts durable events by several threads, as many each, and says which ones have their receipts.
     Write { threads: u64, events: u64 },
+    /// Posts durable events and says which ones have their receipts, which come when they are synced, or before.
+    Power { events: u64, synced: bool },
     /// Posts one durable event, and leaves by `process::exit` when it has its receipt.
     Exit,
     /// Waits for a line, opens a beacon and sends what it finds; leaves in good order at the end of its input.
@@ -55,14 +57,16 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn beacon(&self) -> Beacon {
+        self.builder().build().expect("a beacon")
+    }
+
+    fn builder(&self) -> BeaconBuilder {
         let builder = Beacon::builder("shop").endpoint(&self.url).session("s1").replay_spread(Duration::ZERO);
         let builder = builder.spool(SpoolOptions::new(&self.root)).batch_events(10);
         match &self.user {
             Some(user) => builder.user(user),
             None => builder,
         }
-        .build()
-        .expect("a beacon")
     }
 }
 
@@ -77,6 +81,7 @@ fn does_nothing_without_an_order() {
     let order: Order = serde_json::from_str(&order).expect("an order");
     match &order.role {
         Role::Write { threads, events } => write(&order, *threads, *events),
+        Role::Power { events, synced } => write_synced(&order, *events, *synced),
         Role::Exit => {
             let beacon = order.beacon();
             beacon.post("buffered", &event("lost or not", None));
@@ -126,6 +131,14 @@ fn write(order: &Order, threads: u64, events: u64) {
             process::exit(0);
         });
     });
+}
+
+fn write_synced(order: &Order, events: u64, synced: bool) {
+    let durability = if synced { Durability::Power } else { Durability::Process };
+    let beacon = order.builder().durability(durability).build().expect("a beacon");
+    for number in 0..events {
+        durable(&beacon, &format!("{}-{number}", order.name), order.user.as_deref());
+    }
 }
 
 fn deliver(order: &Order) {
@@ -222,6 +235,13 @@ impl Process {
         assert!(sent.success());
         let said = self.rest();
         (self.child.wait().expect("its end").code(), said)
+    }
+
+    /// It runs no more until it is killed.
+    #[cfg(unix)]
+    pub(crate) fn pause(&self) {
+        let sent = Command::new("kill").args(["-STOP", &self.child.id().to_string()]).status().expect("kill");
+        assert!(sent.success());
     }
 
     /// Closes its input and waits for its end.

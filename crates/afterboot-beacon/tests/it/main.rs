@@ -47,6 +47,8 @@ mod leaving;
 mod losses;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod process;
+#[cfg(all(feature = "http", feature = "spool", target_os = "linux"))]
+mod power;
 #[cfg(all(feature = "http", feature = "spool", unix))]
 mod signals;
 #[cfg(all(feature = "http", feature = "spool"))]
