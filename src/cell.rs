@@ -157,7 +157,7 @@ impl<T: Send + Sync + 'static> Cell<T> {
     fn lend(&self) -> Result<Option<Lent>, TaskError> {
         let Some(waiter) = context::task_of(self.shared.as_ptr()) else { return Ok(None) };
         let Some(shared) = self.shared.upgrade() else { return Ok(None) };
-        let lent = shared.apply(|core, _, actions| core.wait_begins(waiter, self.id, actions));
+        let lent = shared.apply(|core, now, actions| core.wait_begins(waiter, self.id, now, actions));
         match lent {
             Ok(false) => Ok(None),
             Ok(true) => Ok(Some(Lent { shared: self.shared.clone(), waiter, target: self.id })),

@@ -7,7 +7,7 @@ use crate::gate::GateRules;
 use crate::outcome::Outcome;
 use crate::profile::Profile;
 use crate::queue::{Line, Queue, Ticket};
-use crate::scheduler::{Actions, Core, Fate};
+use crate::scheduler::{Actions, Core, Fate, Turn};
 use crate::table::{Id, Spec};
 
 fn id(number: u32) -> Id {
@@ -77,7 +77,7 @@ pub fn decisions(tasks: u32) -> u32 {
     let mut completed = 0;
     while core.has_work() {
         core.advance(now, &mut actions);
-        let Some(id) = core.start_ordinary(false, now, &mut actions) else { break };
+        let Some(Turn { id, .. }) = core.next(now, &mut actions) else { break };
         core.poll_begins(id, None, now);
         let fate = core.poll_ended(id, Duration::ZERO, Some(Outcome::Completed), now, &mut actions);
         completed += u32::from(fate == Fate::Resolve(Outcome::Completed));

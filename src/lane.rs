@@ -25,7 +25,7 @@ use crate::outcome::{CancelReason, Outcome};
 use crate::quiet::observe::another_is_polled;
 use crate::quiet::stalls::LONG_TASK;
 use crate::quiet::witness;
-use crate::scheduler::{Actions, Fate, Resolve, Work};
+use crate::scheduler::{Actions, Fate, Resolve, Turn, Work};
 use crate::shared::Shared;
 use crate::state::Effects;
 use crate::table::Id;
@@ -99,8 +99,6 @@ async fn run(mut guard: Guard, place: Place) {
         shared: Arc::clone(&guard.shared),
         number: guard.number,
         place,
-        start_first: true,
-        held_back: None,
         measures: true,
         goes_on: false,
         actions: Actions::default(),
@@ -121,10 +119,6 @@ struct Lane {
     shared: Arc<Shared>,
     number: u64,
     place: Place,
-    /// A start and a woken task alternate, so that neither a chatty task nor a long queue starves the other.
-    start_first: bool,
-    /// How many woken tasks may still go before a lent slot is filled; none where it is not being held back.
-    held_back: Option<usize>,
     /// Whether the next turn's own time is measured.
     measures: bool,
     /// Known from the last turn: there is more to do at once.
@@ -134,7 +128,7 @@ struct Lane {
 }
 
 /// A task to poll now.
-struct Turn {
+struct Polled {
     id: Id,
     cell: Arc<dyn Governed>,
     waker: Waker,
@@ -191,7 +185,7 @@ impl Lane {
     /// One governed poll, or none where what there was to do has gone meanwhile.
     fn turn(&mut self) {
         let measured = self.measures.then(Stopwatch::start);
-        let Some(Turn { id, cell, waker, first }) = self.pick() else { return };
+        let Some(Polled { id, cell, waker, first }) = self.pick() else { return };
         self.shared.perform(&mut self.effects);
         let began = Stopwatch::start();
         let polled = {
@@ -263,52 +257,25 @@ impl Lane {
         }
     }
 
-    /// Demanded tasks first; then a start and a woken task in turn.
-    fn pick(&mut self) -> Option<Turn> {
+    /// Tells the core who was woken, and asks it whose turn it is.
+    fn pick(&mut self) -> Option<Polled> {
         let shared = &self.shared;
         let mut state = shared.lock();
         if !state.is_current_lane(self.number) {
             return None;
         }
         let now = shared.clock.now();
-        let start_first = self.start_first;
-        let mut start = state.core.start_demanded(now, &mut self.actions);
-        if start.is_none() && start_first {
-            // Those who are woken now go first, but not those who wake themselves meanwhile.
-            let woken = *self.held_back.get_or_insert_with(|| shared.ready.len());
-            start = state.core.start_ordinary(woken > 0 && !shared.ready.is_empty(), now, &mut self.actions);
-        }
-        if start.is_some() {
-            self.held_back = None;
-        }
-        let mut woken = None;
-        if start.is_none() {
-            woken = std::iter::from_fn(|| shared.ready.pop())
-                .filter_map(|(slot, at)| state.slots.get(slot).map(|(id, _)| (id, slot, at)))
-                // Who is inside a stuck poll is polled once more when that poll has returned.
-                .find(|(id, ..)| !state.core.is_stuck(*id));
-        }
-        if start.is_none() && woken.is_none() && !start_first {
-            start = state.core.start_ordinary(false, now, &mut self.actions);
-        }
-        if start.is_none() && woken.is_some() {
-            self.held_back = self.held_back.map(|left| left.saturating_sub(1));
-        }
-        self.start_first = start.is_none();
-        let picked = match start {
-            Some(id) => Some((id, state.take_slot(id, &shared.ready), None)),
-            None => woken,
-        };
-        if let Some((id, _, at)) = picked {
+        let picked = state.pick(now, &shared.ready, &mut self.actions);
+        if let Some((Turn { id, woken, .. }, _)) = picked {
             state.core.poll_begins(id, tokio::runtime::worker_index(), now);
             shared.came_round(now);
             another_is_polled();
-            state.core.poll_was_asked_for(at);
+            state.core.poll_was_asked_for(woken);
         }
         state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
-        let (id, slot, _) = picked?;
-        let first = start.map(|id| state.name(id));
+        let (Turn { id, starts, .. }, slot) = picked?;
+        let first = starts.then(|| state.name(id));
         let waker = state.slots.get(slot)?.1.clone();
-        Some(Turn { id, cell: state.cell(id)?, waker, first })
+        Some(Polled { id, cell: state.cell(id)?, waker, first })
     }
 }

@@ -51,7 +51,8 @@
 //! 3. With the first idle task a probe begins to watch whether the workers' loops come round. When none was late
 //!    for `quiet` (5 s), and at most `max_in_flight` (2) requests were held meanwhile, the gate opens. It opens
 //!    after `timeout` (45 s) in any case.
-//! 4. Idle tasks start behind normal ones, one a pulse and slot.
+//! 4. Idle tasks start behind normal ones, one a pulse and slot. Polls come in the same order: of demanded tasks and what
+//!    they wait for, then of normal ones, then of idle ones; who is behind keeps a sixteenth of the time.
 //! 5. [`Run::finished`] gives the [`Report`] when all have ended. Neither lane nor probe is left then.
 //!
 //! # Costs and limits

@@ -67,11 +67,6 @@ impl Ready {
         self.lock().line.is_empty()
     }
 
-    /// How many slots are woken.
-    pub(crate) fn len(&self) -> usize {
-        self.lock().line.len()
-    }
-
     /// The lane registers before it looks, so that whatever happens after its look wakes it. A lane that another
     /// one has taken over from registers in vain.
     pub(crate) fn register(&self, owner: u64, lane: &Waker) {

@@ -110,7 +110,7 @@ pub struct TaskReport {
     /// The number of the governed task that declared it, where
     /// [`record_segments`](crate::Builder::record_segments) asked for it.
     pub declared_in: Option<u64>,
-    /// When it was first demanded, where [`record_segments`](crate::Builder::record_segments) asked for it.
+    /// When it was first demanded, also while it ran, where [`record_segments`](crate::Builder::record_segments) asked for it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub demanded_at: Option<Duration>,
     /// Its own deadline, counted from its declaration; see [`Task::no_later_than`](crate::Task::no_later_than).

@@ -10,6 +10,7 @@ mod demand;
 mod end;
 mod hold;
 mod lend;
+mod line;
 #[cfg(test)]
 mod laws;
 mod notes;
@@ -18,6 +19,7 @@ mod scope;
 mod start;
 mod starve;
 mod stuck;
+mod turn;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,14 +30,15 @@ use crate::gate::{Gate, GateRules};
 use crate::monkey::Mischief;
 use crate::outcome::{CancelReason, Outcome};
 use crate::profile::Profile;
-use crate::queue::{Line, Queue};
+use crate::queue::Line;
 use crate::quiet::in_flight::InFlight;
 use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
 use crate::quiet::stops::Stops;
-use crate::table::{Id, Status, Table};
+use crate::table::{Id, Table};
 
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
+pub(crate) use turn::{Class, Turn};
 
 use notes::Cost;
 
@@ -48,8 +51,6 @@ pub(crate) struct Actions {
     pub(crate) poke: Vec<Id>,
     /// The lane should look again, or be started.
     pub(crate) lane: bool,
-    /// The probe should be started.
-    pub(crate) probe: bool,
     /// Somebody may be waiting for `started()` or `finished()`.
     pub(crate) announce: bool,
 }
@@ -118,6 +119,7 @@ pub(crate) struct Polling {
     pub(crate) worker: Option<usize>,
     /// When the poll was asked for, where that is recorded.
     pub(crate) woken: Option<Stamp>,
+    charge: turn::Charge,
 }
 
 /// All run state of one governor.
@@ -129,6 +131,8 @@ pub(crate) struct Core {
     idle: Line,
     /// In order of demand; they pass gate, pulse, slots and monkey.
     demanded: VecDeque<Id>,
+    /// Who is woken, and whose turn it is.
+    turns: turn::Turns,
     timers: BTreeSet<(Stamp, Id, Timer)>,
     gate: Gate,
     in_flight: InFlight,
@@ -189,6 +193,7 @@ impl Core {
             normal: Line::default(),
             idle: Line::default(),
             demanded: VecDeque::new(),
+            turns: turn::Turns::default(),
             timers: BTreeSet::new(),
             gate: Gate::new(gate),
             in_flight: InFlight::default(),
@@ -263,7 +268,7 @@ impl Core {
             return Work::Over;
         }
         let demanded = !self.demanded.is_empty() && self.phase == Phase::Open;
-        if demanded || self.cancelled_to.is_some() {
+        if demanded || self.turns.anyone_woken() || self.cancelled_to.is_some() {
             return Work::Now;
         }
         let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());
@@ -288,7 +293,8 @@ impl Core {
 
     /// The lane polls this task from now on.
     pub(crate) fn poll_begins(&mut self, id: Id, worker: Option<usize>, now: Stamp) {
-        self.polling = Some(Polling { id, since: now, worker, woken: None });
+        let charge = self.take_charge();
+        self.polling = Some(Polling { id, since: now, worker, woken: None, charge });
     }
 
     /// When the poll that has just begun was asked for.
@@ -313,6 +319,9 @@ impl Core {
         let (began, worker) = polling.map_or((now, None), |polling| (polling.since, polling.worker));
         let ran = self.stops.ran(began, now);
         let took = took.saturating_sub(now.since(began).saturating_sub(ran));
+        if let Some(polling) = polling {
+            self.charge(polling.charge, ran);
+        }
         let pulse = self.profile.pulse;
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
@@ -359,37 +368,11 @@ impl Core {
         self.phase != Phase::Open
     }
 
-    /// How many tasks stand in the normal and in the idle queue.
-    pub(crate) fn queued(&self) -> (usize, usize) {
-        (self.normal.len(), self.idle.len())
-    }
-
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
 
     pub(crate) fn table(&self) -> &Table {
         &self.table
-    }
-
-    /// Into its queue, at the place its number gives it.
-    fn enter_line(&mut self, id: Id) {
-        let record = self.table.live(id);
-        record.status = Status::Queued;
-        let ticket = record.ticket(id);
-        match record.line {
-            Queue::Normal => self.normal.push(ticket),
-            Queue::Idle => self.idle.push(ticket),
-        }
-    }
-
-    fn leave_line(&mut self, id: Id) {
-        let record = self.table.live(id);
-        let ticket = record.ticket(id);
-        let left = match record.line {
-            Queue::Normal => self.normal.remove(ticket),
-            Queue::Idle => self.idle.remove(ticket),
-        };
-        debug_assert!(left, "a queued task stands in its line");
     }
 }

@@ -10,7 +10,7 @@ use crate::clock::Stamp;
 use crate::event::{Ring, event};
 use crate::lane::Place;
 use crate::ready::{Ready, Slots};
-use crate::scheduler::{Actions, Core, Resolve, Work};
+use crate::scheduler::{Actions, Core, Resolve, Turn, Work};
 use crate::signals::Signals;
 use crate::table::Id;
 
@@ -108,6 +108,23 @@ impl State {
         slot
     }
 
+    /// Tells the core who was woken, and asks whose turn it is; with the slot.
+    pub(crate) fn pick(
+        &mut self,
+        now: Stamp,
+        ready: &Arc<Ready>,
+        actions: &mut Actions,
+    ) -> Option<(Turn, u32)> {
+        while let Some((slot, at)) = ready.pop() {
+            if let Some((id, _)) = self.slots.get(slot) {
+                self.core.woken(id, at);
+            }
+        }
+        let turn = self.core.next(now, actions)?;
+        let slot = if turn.starts { self.take_slot(turn.id, ready) } else { self.entry(turn.id)?.slot? };
+        Some((turn, slot))
+    }
+
     /// Frees the task's slot; it rests.
     pub(crate) fn give_slot_back(&mut self, id: Id) {
         let entry = self.entries.get_mut(id.place()).and_then(Option::as_mut);
@@ -157,7 +174,8 @@ impl State {
                 self.next_lane(Place::Worker, effects);
             }
         }
-        if std::mem::take(&mut actions.probe) && !self.probe && self.core.wants_probe() {
+        // Whatever makes an idle task wait.
+        if !self.probe && self.core.wants_probe() {
             self.probe = true;
             effects.start_probe = true;
         }

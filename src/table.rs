@@ -9,6 +9,7 @@ use crate::chunks::Chunks;
 use crate::clock::Stamp;
 use crate::outcome::Outcome;
 use crate::queue::{Queue, Ticket};
+use crate::scheduler::Class;
 
 pub(crate) use segment::Segment;
 
@@ -148,6 +149,10 @@ pub(crate) struct Record {
     /// The queue it waits in: a predecessor is drawn into the more urgent queue of its successors.
     pub(crate) line: Queue,
     pub(crate) status: Status,
+    /// How urgent its polls are.
+    pub(crate) class: Class,
+    /// It waits for a poll.
+    pub(crate) woken: bool,
     pub(crate) blocking: bool,
     pub(crate) demanded: bool,
     /// The governor itself demanded it, because normal tasks had left it no slot for too long.

@@ -38,6 +38,7 @@ impl Core {
             return fate;
         }
         self.waits_are_over(id);
+        self.not_woken(id);
         self.vacate(id);
         let at = now.after(after);
         let record = self.table.live(id);

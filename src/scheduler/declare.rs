@@ -7,7 +7,7 @@ use crate::outcome::{Outcome, SkipReason};
 use crate::queue::Queue;
 use crate::table::{After, Id, Record, Spec, Status, Successor};
 
-use super::{Actions, Core, Note, Phase, Timer};
+use super::{Actions, Class, Core, Note, Phase, Timer};
 
 impl Core {
     /// Takes a task in. It may be over at once: a false condition, a predecessor that did not complete, a
@@ -43,6 +43,8 @@ impl Core {
             queue,
             line: queue,
             status: Status::Waiting,
+            class: queue.into(),
+            woken: false,
             blocking,
             demanded: false,
             held_too_long: false,
@@ -76,9 +78,7 @@ impl Core {
         match verdict {
             Some(outcome) => self.end(id, outcome, now, actions),
             None => {
-                if queue == Queue::Idle {
-                    actions.probe |= self.wants_probe();
-                } else {
+                if queue == Queue::Normal {
                     self.draw_predecessors(id, false, now);
                 }
                 if let Some(limit) = no_later_than {
@@ -171,6 +171,8 @@ impl Core {
                 .map_or(Vec::new(), |ties| ties.predecessors.clone())
         };
         let mut drawn = predecessors_of(self, id);
+        // Those that run already too.
+        self.raise_all(drawn.clone(), Class::Normal);
         while let Some(id) = drawn.pop() {
             if self.draw(id, head, now) {
                 drawn.extend(predecessors_of(self, id));
@@ -202,6 +204,7 @@ impl Core {
 
     /// An idle task's own deadline has passed: it goes to the head of the normal queue and still takes a slot.
     pub(super) fn no_later(&mut self, id: Id, now: Stamp) {
+        self.raise_all(vec![id], Class::Normal);
         self.draw(id, true, now);
         self.draw_predecessors(id, true, now);
     }

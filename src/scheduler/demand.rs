@@ -5,29 +5,28 @@ use crate::monkey::Delivery;
 use crate::queue::Queue;
 use crate::table::{Id, Status};
 
-use super::{Actions, Core, Timer};
+use super::{Actions, Class, Core, Timer};
 
 impl Core {
-    /// Starts the task next, past gate, pulse, slots and monkey, after what it depends on. A task that has
-    /// started or ended is left alone.
+    /// From now on the task is the most urgent, and with it all that it comes after and all that it waits for. Who has
+    /// not started starts next, past gate, pulse, slots and monkey.
     pub(crate) fn demand(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let mut wanted = vec![id];
         while let Some(id) = wanted.pop() {
-            let Some(record) = self.table.get_mut(id) else { continue };
-            // A task that is retried may be demanded in each of its rests.
-            if record.status.has_started() || (record.demanded && record.attempts == 0) {
+            let Some(record) = self.table.get_mut(id).filter(|record| record.outcome.is_none()) else {
                 continue;
-            }
-            record.demanded = true;
+            };
             if self.records_segments {
                 record.ties_mut().demanded_at.get_or_insert(now);
             }
-            match record.status {
-                Status::Waiting =>
+            record.demanded |= !record.status.has_started();
+            let raised = record.class < Class::Demanded;
+            if raised {
+                self.raise(id, Class::Demanded);
                 // The last is taken first.
-                {
-                    wanted.extend(record.ties.iter().flat_map(|ties| ties.predecessors.iter().rev()))
-                }
+                wanted.extend(self.waited_for(id).into_iter().rev());
+            }
+            match self.table.live(id).status {
                 Status::Queued => {
                     self.leave_line(id);
                     self.jump(id);
@@ -36,6 +35,7 @@ impl Core {
                     self.end_delay(id);
                     self.jump(id);
                 }
+                // A task that is retried may be demanded in each of its rests.
                 Status::Resting => {
                     if self.wake_from_rest(id) {
                         if self.table.live(id).line == Queue::Idle {
@@ -44,13 +44,36 @@ impl Core {
                         self.jump(id);
                     }
                 }
-                Status::Demanded | Status::Running | Status::Overdue | Status::Ended => {}
+                Status::Running | Status::Overdue | Status::Ended => continue,
+                Status::Waiting | Status::Demanded if !raised => continue,
+                Status::Waiting | Status::Demanded => {}
             }
             // A victim that is demanded before its turn shows the same: it was needed.
             if let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) {
                 mischief.delivery = Delivery::Demanded;
             }
             actions.lane = true;
+        }
+    }
+
+    /// A task hands its urgency on to what it has begun to wait for.
+    pub(super) fn hand_on(&mut self, waiter: Id, target: Id, now: Stamp, actions: &mut Actions) {
+        let class = self.table.live(waiter).class;
+        if class == Class::Demanded {
+            return self.demand(target, now, actions);
+        }
+        self.raise_all(vec![target], class);
+    }
+
+    /// From now on these are at least this urgent, with all that they wait for and come after.
+    pub(super) fn raise_all(&mut self, mut open: Vec<Id>, class: Class) {
+        while let Some(id) = open.pop() {
+            let waits =
+                self.table.get(id).is_some_and(|record| record.outcome.is_none() && record.class < class);
+            if waits {
+                self.raise(id, class);
+                open.extend(self.waited_for(id));
+            }
         }
     }
 

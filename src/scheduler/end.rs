@@ -147,6 +147,7 @@ impl Core {
 
     fn ended(&mut self, id: Id) {
         self.waits.remove(&id);
+        self.not_woken(id);
         self.table.live(id).status = Status::Ended;
         self.unended -= 1;
     }

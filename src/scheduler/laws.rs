@@ -27,13 +27,9 @@ enum Event {
     /// The lane lets time pass and asks what there is to do.
     Look,
     /// The tick is over: the lane polls what it picks; the poll lasts until `PollEnds`.
-    Pick {
-        start_first: bool,
-    },
+    Pick,
     /// A look and a pick with nothing between them.
-    Turn {
-        start_first: bool,
-    },
+    Turn,
     PollEnds(Verdict),
     /// The watchdog looks whether the poll has lasted for `STUCK_AFTER`.
     GiveUpStuck,
@@ -201,9 +197,9 @@ fn event() -> impl Strategy<Value = Event> {
     };
     let task = || 0..32_usize;
     let lane = prop_oneof![
-        8 => any::<bool>().prop_map(|start_first| Event::Turn { start_first }),
+        8 => Just(Event::Turn),
         2 => Just(Event::Look),
-        3 => any::<bool>().prop_map(|start_first| Event::Pick { start_first }),
+        3 => Just(Event::Pick),
         8 => verdict().prop_map(Event::PollEnds),
         2 => Just(Event::GiveUpStuck),
         1 => (task(), verdict()).prop_map(|(n, verdict)| Event::StuckReturns(n, verdict)),

@@ -1,5 +1,6 @@
 //! A task that waits for another's handle lends its slot, and waits that close a cycle are refused.
 
+use crate::clock::Stamp;
 use crate::table::{Id, Status};
 
 use super::{Actions, Core};
@@ -16,6 +17,7 @@ impl Core {
         &mut self,
         waiter: Id,
         target: Id,
+        now: Stamp,
         actions: &mut Actions,
     ) -> Result<bool, Vec<String>> {
         let running = self.is_running(waiter);
@@ -34,6 +36,7 @@ impl Core {
         if awaited.len() < AWAITED && !awaited.contains(&name) {
             awaited.push(name);
         }
+        self.hand_on(waiter, target, now, actions);
         // A slot may have become free to be filled.
         actions.lane = true;
         Ok(true)
@@ -110,7 +113,8 @@ impl Core {
         None
     }
 
-    fn waited_for(&self, id: Id) -> Vec<Id> {
+    /// What it comes after, while it has not started, and what it waits for.
+    pub(super) fn waited_for(&self, id: Id) -> Vec<Id> {
         let predecessors = self
             .table
             .get(id)

@@ -5,53 +5,63 @@ use crate::monkey::Delivery;
 use crate::queue::Queue;
 use crate::table::{Id, Status};
 
-use super::{Actions, Core, Note, Phase, Timer};
+use super::{Actions, Class, Core, Note, Phase, Timer};
 
 impl Core {
-    /// The demanded task that has waited longest starts. It is never refused, but it counts.
-    pub(crate) fn start_demanded(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
+    /// Whether a demanded task can start.
+    pub(super) fn is_anyone_demanded(&mut self) -> bool {
+        // After a shutdown they are passed over; its pieces cancel them.
         if self.phase != Phase::Open {
-            return None;
+            return false;
         }
-        while let Some(id) = self.demanded.pop_front() {
-            let stands = self.table.get(id).is_some_and(|record| record.status == Status::Demanded);
-            // After a shutdown they are passed over; its pieces cancel them.
-            if stands && self.phase == Phase::Open {
-                self.start(id, now, actions);
-                return Some(id);
+        while let Some(id) = self.demanded.front() {
+            if self.table.get(*id).is_some_and(|record| record.status == Status::Demanded) {
+                return true;
             }
+            self.demanded.pop_front();
         }
-        None
+        false
     }
 
-    /// An ordinary start, if one is due: normal before idle, idle only past the gate. A lent slot is filled only
-    /// where no task waits for a poll: its owner may be about to come back.
-    pub(crate) fn start_ordinary(
-        &mut self,
-        anyone_woken: bool,
-        now: Stamp,
-        actions: &mut Actions,
-    ) -> Option<Id> {
-        if self.next_start.is_none_or(|at| now < at) {
+    /// The demanded task that has waited longest starts. It is never refused, but it counts.
+    pub(super) fn start_demanded(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
+        let id = self.is_anyone_demanded().then(|| self.demanded.pop_front()).flatten()?;
+        self.start(id, now, actions);
+        Some(id)
+    }
+
+    /// Of which class the ordinary start is that could come now, if one could: normal before idle, idle only past the
+    /// gate. The monkey's victim is passed over: its delay begins.
+    pub(super) fn ordinary_start(&mut self, now: Stamp) -> Option<Class> {
+        if self.next_start.is_none_or(|at| now < at) || !self.has_a_slot() {
             return None;
         }
-        while self.has_a_slot() && !(anyone_woken && self.running >= self.profile.concurrency) {
+        loop {
             let id = self.next_ordinary()?;
-            let idle = self.normal.is_empty();
-            if idle && self.hold(now) {
+            if self.normal.is_empty() && self.hold(now) {
                 return None;
             }
+            if !self.mischief.as_ref().is_some_and(|mischief| mischief.delays(id)) {
+                // Its turn is an ordinary one, also where it was demanded for an attempt before.
+                return Some(self.table.live(id).class.min(Class::Normal));
+            }
             self.leave_line(id);
-            if self.begin_delay(id, now) {
-                continue;
+            if !self.begin_delay(id, now) {
+                self.enter_line(id);
             }
-            self.start(id, now, actions);
-            if idle {
-                self.hold_is_over(id, now);
-            }
-            return Some(id);
         }
-        None
+    }
+
+    /// The ordinary start that is due.
+    pub(super) fn start_ordinary(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
+        let id = self.next_ordinary()?;
+        let idle = self.normal.is_empty();
+        self.leave_line(id);
+        self.start(id, now, actions);
+        if idle {
+            self.hold_is_over(id, now);
+        }
+        Some(id)
     }
 
     pub(super) fn next_ordinary(&self) -> Option<Id> {

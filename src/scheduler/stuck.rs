@@ -18,8 +18,11 @@ impl Core {
         now: Stamp,
         actions: &mut Actions,
     ) -> Option<(Id, Duration)> {
-        let polling = self.polling.take_if(|polling| self.stops.ran(polling.since, now) >= limit)?;
+        let mut polling = self.polling.take_if(|polling| self.stops.ran(polling.since, now) >= limit)?;
+        // From now on it keeps nobody from the lane.
+        self.charge(std::mem::take(&mut polling.charge), self.stops.ran(polling.since, now));
         self.stuck.push(polling);
+        self.not_woken(polling.id);
         let pulse = self.profile.pulse;
         let record = self.table.live(polling.id);
         record.stuck = true;

@@ -6,6 +6,7 @@ mod panics;
 mod rounds;
 mod run;
 mod demand;
+mod urgency;
 mod limits;
 mod order;
 mod shutdown;

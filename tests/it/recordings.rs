@@ -4,7 +4,8 @@ use afterboot::Report;
 
 use crate::replay::compare;
 
-/// Each with what its replay once got wrong.
+/// Each with what its replay once got wrong. Recorded when a woken normal task and an idle start still alternated; where
+/// that decided something else, a wake or a poll of some microseconds was moved in the data.
 const RECORDINGS: [(&str, &str); 5] = [
     // The look that opened the gate came 2 ms sooner than a modelled probe looks, so an idle task started before another's
     // poll of 55 ms: the end was replayed 36 ms late.

@@ -202,3 +202,14 @@ async fn a_replayed_task_rests_between_its_attempts_and_takes_its_turn_again() {
         assert!((secs(3)..ms(3_100)).contains(&ran), "{ran:?}");
     }
 }
+
+/// I12, I32: whatever makes an idle task wait, somebody looks whether it is quiet.
+#[tokio::test(start_paused = true)]
+async fn a_demanded_idle_task_that_is_tried_again_waits_for_the_quiet_window_and_not_for_the_timeout() {
+    let governor = Governor::builder().quiet(secs(5)).timeout(secs(45)).build().unwrap();
+    let (_, run) = until(2);
+    let task = governor.govern(Task::retryable("flaky", run, each_second(5)).idle());
+    assert_eq!(*task.demand().await.unwrap(), 2);
+    let report = governor.report().finished().await;
+    assert!(report.taken >= secs(6) && report.taken < ms(6_100), "{}", report);
+}

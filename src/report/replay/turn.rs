@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::scheduler::{Fate, Work};
+use crate::scheduler::{Fate, Turn, Work};
 use crate::table::Id;
 
 use super::script::What;
@@ -18,10 +18,8 @@ impl World<'_> {
         let now = self.stamp();
         self.core.advance(now, &mut self.actions);
         self.carry();
-        let work = if self.woken.is_empty() { self.core.work(now) } else { Work::Now };
-        match work {
-            Work::Over => self.start_first = true,
-            Work::Event => {}
+        match self.core.work(now) {
+            Work::Over | Work::Event => {}
             Work::At(at) => {
                 let late = self.paced.filter(|_| self.core.next_start() == Some(at));
                 self.timer = Some(Timer { at: at.as_duration(), late });
@@ -41,7 +39,7 @@ impl World<'_> {
     fn turn_takes(&self) -> Duration {
         let gap = self.last_poll.gap.filter(|_| self.last_poll.end == self.now);
         let wakes = || {
-            let place = *self.woken.front()?;
+            let place = self.declared_at(self.core.next_woken()?);
             let run = &self.runs[place];
             self.script.tasks[place].steps.get(run.step)?.turn.filter(|_| run.asked == self.now)
         };
@@ -49,40 +47,19 @@ impl World<'_> {
         gap.or_else(wakes).or_else(declared).unwrap_or(self.script.turn)
     }
 
-    /// One governed poll, picked as the lane picks it.
+    /// One governed poll.
     fn turn(&mut self) {
         let now = self.stamp();
-        let mut start = self.core.start_demanded(now, &mut self.actions);
-        if start.is_none() && self.start_first {
-            let woken = *self.held_back.get_or_insert(self.woken.len());
-            start = self.core.start_ordinary(woken > 0 && !self.woken.is_empty(), now, &mut self.actions);
-        }
-        if start.is_some() {
-            self.held_back = None;
-        }
-        let mut woken = None;
-        if start.is_none() {
-            woken = std::iter::from_fn(|| self.woken.pop_front()).find(|place| {
-                self.runs[*place].woken = false;
-                !self.runs[*place].ended
-            });
-        }
-        if start.is_none() && woken.is_none() && !self.start_first {
-            start = self.core.start_ordinary(false, now, &mut self.actions);
-        }
-        if start.is_none() && woken.is_some() {
-            self.held_back = self.held_back.map(|left| left.saturating_sub(1));
-        }
-        self.start_first = start.is_none();
+        let turn = self.core.next(now, &mut self.actions);
         self.carry();
-        if let Some(id) = start {
-            let place = self.declared_at(id);
+        let Some(Turn { id, starts, .. }) = turn else { return };
+        let place = self.declared_at(id);
+        if starts {
             if self.runs[place].step == 0 {
                 self.started.push(place);
             }
             self.runs[place].asked = self.last_declared.at;
         }
-        let Some(place) = start.map(|id| self.declared_at(id)).or(woken) else { return };
         self.poll(place);
     }
 
@@ -156,7 +133,8 @@ impl World<'_> {
                     self.core.demand(target, crate::clock::Stamp::from_duration(self.now), &mut self.actions);
                 }
                 // Its slot is lent meanwhile; a cycle cannot have been recorded.
-                drop(self.core.wait_begins(id, target, &mut self.actions));
+                let now = self.stamp();
+                drop(self.core.wait_begins(id, target, now, &mut self.actions));
                 self.runs[task].waiters.push((place, then));
             }
         }

@@ -1,7 +1,7 @@
 //! The core, driven in virtual time as the lane drives it: one thread, one governed poll a tick.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -40,10 +40,6 @@ pub(super) struct World<'a> {
     declared: Vec<usize>,
     /// Their predecessors have not been declared yet.
     postponed: Vec<usize>,
-    pub(super) woken: VecDeque<usize>,
-    pub(super) start_first: bool,
-    /// See `lane.rs`.
-    pub(super) held_back: Option<usize>,
     /// The lane has to look.
     pub(super) looks: bool,
     /// When it looks by itself.
@@ -97,8 +93,6 @@ pub(super) struct Running {
     pub(super) ended: bool,
     /// Before it was declared.
     demanded: bool,
-    /// Stands among the woken.
-    pub(super) woken: bool,
     /// When the next poll was asked for.
     pub(super) asked: Duration,
     /// Who waits for its end, and for how long after that.
@@ -123,9 +117,6 @@ impl<'a> World<'a> {
             runs: vec![Running::default(); script.tasks.len()],
             declared: Vec::new(),
             postponed: Vec::new(),
-            woken: VecDeque::new(),
-            start_first: true,
-            held_back: None,
             looks: false,
             timer: None,
             paced: script.late.delay(),
@@ -329,9 +320,8 @@ impl<'a> World<'a> {
     }
 
     fn wake(&mut self, place: usize) {
-        if !self.runs[place].ended && !std::mem::replace(&mut self.runs[place].woken, true) {
+        if self.runs[place].id.is_some_and(|id| self.core.woken(id, None)) {
             self.runs[place].asked = self.now;
-            self.woken.push_back(place);
             self.looks = true;
         }
     }
@@ -346,7 +336,7 @@ impl<'a> World<'a> {
             self.wake(self.declared_at(id));
         }
         self.looks |= actions.lane;
-        if actions.probe && self.probe.is_none() && self.core.wants_probe() {
+        if self.probe.is_none() && self.core.wants_probe() {
             self.probe = Some(self.now.saturating_add(PERIOD));
         }
     }

@@ -15,7 +15,7 @@ use crate::outcome::{CancelReason, Outcome, SkipReason};
 use crate::profile::Profile;
 use crate::queue::Queue;
 
-const TURN: Event = Event::Turn { start_first: true };
+const TURN: Event = Event::Turn;
 const PENDING: Event = Event::PollEnds(Verdict::Pending);
 const COMPLETED: Event = Event::PollEnds(Verdict::Completed);
 const CLOSE: Event = Event::Close { lost: false };

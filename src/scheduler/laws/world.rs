@@ -7,16 +7,16 @@ mod ends;
 mod gate;
 mod lane;
 mod told;
+mod turns;
 mod waits;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Event, STUCK_AFTER, Settings};
 use crate::clock::Stamp;
 use crate::outcome::{CancelReason, Outcome};
 use crate::queue::Queue;
-use crate::scheduler::{Actions, Core};
+use crate::scheduler::{Actions, Class, Core};
 use crate::table::Id;
 
 /// What is known of a task without asking the core.
@@ -26,6 +26,7 @@ pub(super) struct Known {
     /// Where it waits: a predecessor is drawn into the queue of its successors.
     pub(super) line: Queue,
     pub(super) head: bool,
+    class: Class,
     /// Predecessors, each once, and whether it is enough that they end.
     after: Vec<(usize, bool)>,
     blocking: bool,
@@ -83,7 +84,7 @@ pub(super) struct World {
     poll_began: Stamp,
     /// Polls that were given up.
     stuck: Vec<usize>,
-    woken: VecDeque<usize>,
+    turns: turns::Turns,
     steps: u64,
     /// What happens in this step, and who is cancelled by it.
     cause: Event,
@@ -125,7 +126,7 @@ impl World {
             polling: None,
             poll_began: now,
             stuck: Vec::new(),
-            woken: VecDeque::new(),
+            turns: turns::Turns::default(),
             steps: 0,
             cause: Event::Look,
             asked_to_end: None,
@@ -159,18 +160,17 @@ impl World {
             Event::Declare(declaration) => self.declare(declaration, &mut actions),
             Event::Flood => self.flood(),
             Event::Look => self.look(),
-            Event::Pick { start_first } => self.pick(*start_first, &mut actions),
-            Event::Turn { start_first } => {
+            Event::Pick => self.pick(&mut actions),
+            Event::Turn => {
                 self.look();
-                self.pick(*start_first, &mut actions);
+                self.pick(&mut actions);
             }
             Event::PollEnds(verdict) => self.poll_ends(*verdict),
             Event::GiveUpStuck => self.give_up_stuck(STUCK_AFTER),
             Event::StuckReturns(n, verdict) => self.stuck_returns(*n, *verdict),
             Event::Wake(n) => {
-                if let Some(i) = self.which(*n).filter(|&i| self.tasks[i].live) {
-                    self.woken.push_back(i);
-                    self.awake = true;
+                if let Some(i) = self.which(*n) {
+                    self.wake(i);
                 }
             }
             Event::Demand(n) => {
@@ -260,11 +260,9 @@ impl World {
     }
 
     fn demanded(&mut self, i: usize) {
-        if self.tasks[i].waits() && !self.tasks[i].demanded {
-            self.tasks[i].demanded = true;
-            for (p, _) in self.tasks[i].after.clone() {
-                self.demanded(p);
-            }
+        if self.tasks[i].outcome.is_none() {
+            self.tasks[i].demanded |= self.tasks[i].waits();
+            self.raise(i, Class::Demanded, &[]);
         }
     }
 }

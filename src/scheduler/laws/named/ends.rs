@@ -36,7 +36,7 @@ fn a_demanded_task_does_not_start_in_the_tick_in_which_the_shutdown_comes() {
     for demand_comes_after in [false, true] {
         let [first, second] = if demand_comes_after { [CLOSE, Demand(0)] } else { [Demand(0), CLOSE] };
         let mut world = after(&plain(), [normal().now(), Wait(1), Look, first, second]);
-        world.go([Pick { start_first: true }]);
+        world.go([Pick]);
         assert_eq!(world.polling, None);
         world.go([TURN]);
         assert_eq!(world.outcome(0), Some(&Outcome::Cancelled(CancelReason::Shutdown)));
@@ -47,7 +47,7 @@ fn a_demanded_task_does_not_start_in_the_tick_in_which_the_shutdown_comes() {
 #[test]
 fn a_demanded_task_in_a_later_piece_of_a_shutdown_does_not_start() {
     let mut world = after(&plain(), [normal().now(), TURN, Flood, normal().now(), Demand(1), CLOSE]);
-    world.go([Look, Pick { start_first: true }]);
+    world.go([Look, Pick]);
     assert_eq!(world.polling, None);
     world.drain();
 }

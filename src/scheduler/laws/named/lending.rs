@@ -56,12 +56,12 @@ fn a_wait_that_closes_a_cycle_is_refused_with_its_path() {
     let mut world = after(&plain(), [normal().now(), normal().now(), normal().after(&[1]), Wait(1)]);
     world.go([TURN, PENDING, Wait(2), TURN, waits_for(0), PENDING]);
     let [a, b, after_b] = [0, 1, 2].map(|i| world.tasks[i].id);
-    let mut actions = Actions::default();
+    let (now, mut actions) = (world.now, Actions::default());
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    assert_eq!(world.core.wait_begins(a, a, &mut actions), Err(names(&["task 0", "task 0"])));
-    assert_eq!(world.core.wait_begins(a, b, &mut actions), Err(names(&["task 0", "task 1", "task 0"])));
+    assert_eq!(world.core.wait_begins(a, a, now, &mut actions), Err(names(&["task 0", "task 0"])));
+    assert_eq!(world.core.wait_begins(a, b, now, &mut actions), Err(names(&["task 0", "task 1", "task 0"])));
     let path = names(&["task 0", "task 2", "task 1", "task 0"]);
-    assert_eq!(world.core.wait_begins(a, after_b, &mut actions), Err(path));
+    assert_eq!(world.core.wait_begins(a, after_b, now, &mut actions), Err(path));
 }
 
 /// I2: demanded starts may exceed the limit, and then the lent slot is not there to be filled.

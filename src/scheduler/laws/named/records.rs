@@ -35,7 +35,7 @@ fn run(core: &mut Core, name: String) -> Id {
     let mut actions = Actions::default();
     let id = core.declare(spec(name, Vec::new()), now, &mut actions);
     core.advance(now, &mut actions);
-    assert_eq!(core.start_ordinary(false, now, &mut actions), Some(id));
+    assert_eq!(core.next(now, &mut actions).map(|turn| turn.id), Some(id));
     core.poll_begins(id, None, now);
     core.poll_ended(id, START, Some(Outcome::Completed), now, &mut actions);
     core.forget_retired();

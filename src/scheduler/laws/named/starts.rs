@@ -112,7 +112,7 @@ fn a_task_that_is_about_to_be_fed_is_no_victim() {
     let mut settings = narrow();
     settings.profile.monkey = Some(Monkey::random(millis(60_000)));
     let mut world = after(&settings, [OpenGate, normal().now(), TURN, PENDING, idle().now(), TURN]);
-    world.go([Wait(5_000), Event::Look, Seal, Event::Pick { start_first: true }]);
+    world.go([Wait(5_000), Event::Look, Seal, Event::Pick]);
     assert_eq!(world.polling, Some(1));
     assert_eq!(world.delivery(), &Delivery::AlreadyStarted);
 }

@@ -90,5 +90,5 @@ fn a_wait_for_a_stuck_task_that_waits_is_refused_as_a_cycle() {
     let mut world = after(&narrow(), [normal().now(), normal().now()]);
     world.go([TURN, Event::WaitBegins { stuck: false, target: 1 }, Wait(10), GiveUpStuck, TURN]);
     let [a, b] = [0, 1].map(|i| world.tasks[i].id);
-    assert!(world.core.wait_begins(b, a, &mut Default::default()).is_err());
+    assert!(world.core.wait_begins(b, a, world.now, &mut Default::default()).is_err());
 }

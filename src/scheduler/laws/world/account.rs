@@ -47,6 +47,9 @@ impl World {
             );
             assert_eq!(record.slow, task.slow, "whether task {i} was named for running long");
             assert_eq!(record.held_too_long, task.fed, "whether task {i} was held too long");
+            if task.live || task.waits() {
+                assert_eq!(record.class, task.class, "how urgent task {i} is");
+            }
             if task.waits() {
                 assert_eq!((record.line, record.head), (task.line, task.head), "where task {i} waits");
             }
@@ -105,7 +108,7 @@ impl World {
     }
 
     /// Who stands in this queue.
-    fn line(&self, queue: Queue) -> impl Iterator<Item = usize> {
+    pub(super) fn line(&self, queue: Queue) -> impl Iterator<Item = usize> {
         (0..self.tasks.len()).filter(move |&i| {
             self.tasks[i].line == queue
                 && self.tasks[i].waits()
@@ -115,10 +118,11 @@ impl World {
         })
     }
 
-    /// Who is next in this queue; the monkey's victim is passed over.
+    /// Who is next in this queue; the monkey's victim is passed over, unless its delay is nothing.
     pub(super) fn first(&self, queue: Queue) -> Option<usize> {
+        let waits = self.settings.profile.monkey.as_ref().is_some_and(|monkey| !monkey.delay.is_zero());
         self.line(queue)
-            .filter(|&i| self.delivery_to(i) != Some(&Delivery::Pending))
+            .filter(|&i| !waits || self.delivery_to(i) != Some(&Delivery::Pending))
             .min_by_key(|&i| (!self.tasks[i].head, i))
     }
 
@@ -135,7 +139,7 @@ impl World {
         (0..self.tasks.len()).filter(|&i| self.lends(i)).count()
     }
 
-    fn has_a_slot(&self) -> bool {
+    pub(super) fn has_a_slot(&self) -> bool {
         self.running() - self.lending() < self.concurrency()
     }
 
@@ -146,7 +150,7 @@ impl World {
         Some(pulse.map_or(delay, |pulse| pulse.max(delay)))
     }
 
-    fn candidate(&self) -> bool {
+    pub(super) fn candidate(&self) -> bool {
         self.has_a_slot()
             && (self.first(Queue::Normal).is_some()
                 || (self.gate_is_open() && self.first(Queue::Idle).is_some()))

@@ -6,8 +6,8 @@ use super::{Known, World};
 use crate::monkey::{Choice, Delivery};
 use crate::outcome::{Outcome, SkipReason};
 use crate::queue::Queue;
-use crate::scheduler::Actions;
 use crate::scheduler::laws::{Declaration, Event};
+use crate::scheduler::{Actions, Class};
 use crate::table::{After, Spec};
 
 /// More than the late records that are kept, and more than a shutdown cancels at once.
@@ -57,6 +57,7 @@ impl World {
             id,
             line: queue,
             head: false,
+            class: queue.into(),
             after: strictest(&after),
             blocking,
             never_delay,
@@ -89,6 +90,7 @@ impl World {
         assert_eq!(self.tasks[i].outcome, expected, "the verdict on a declaration");
         if expected.is_none() && queue == Queue::Normal {
             self.draw(i, false, &[]);
+            self.raise_needs(i, Class::Normal, &[]);
         }
     }
 

@@ -9,7 +9,7 @@ impl World {
     /// returns when nothing else is left to do.
     pub(in super::super) fn drain(&mut self) {
         for _ in 0..20_000 {
-            self.step(&Event::Turn { start_first: true });
+            self.step(&Event::Turn);
             if !self.core.has_work() {
                 break;
             }
@@ -30,7 +30,7 @@ impl World {
             }
         }
         assert!(!self.core.has_work(), "it goes on for ever");
-        self.step(&Event::Turn { start_first: true });
+        self.step(&Event::Turn);
         assert!(!self.lane, "the lane outlives its work");
         for (i, task) in self.tasks.iter().enumerate() {
             assert!(task.outcome.is_some() && !task.live, "task {i} is forgotten");
@@ -49,7 +49,7 @@ impl World {
     pub(in super::super) fn shut_down(&mut self) {
         self.step(&Event::Close { lost: false });
         // The lane may have looked before.
-        self.step(&Event::Pick { start_first: true });
+        self.step(&Event::Pick);
         while self.cancelled_to.is_some() {
             self.step(&Event::CancelPiece);
         }
@@ -62,11 +62,11 @@ impl World {
         for i in 0..self.tasks.len() {
             while self.tasks[i].live {
                 self.step(&Event::Wake(i));
-                self.step(&Event::Turn { start_first: true });
+                self.step(&Event::Turn);
                 self.step(&Event::PollEnds(Verdict::Completed));
             }
         }
-        self.step(&Event::Turn { start_first: true });
+        self.step(&Event::Turn);
         assert!(!self.core.has_work());
     }
 }

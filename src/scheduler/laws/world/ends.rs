@@ -3,7 +3,7 @@
 use super::World;
 use crate::outcome::{CancelReason, Outcome, SkipReason};
 use crate::scheduler::laws::Event;
-use crate::scheduler::{Actions, Resolve};
+use crate::scheduler::{Actions, Class, Resolve};
 use crate::table::Id;
 
 impl World {
@@ -22,10 +22,9 @@ impl World {
         for id in actions.poke {
             let i = self.place(id);
             assert!(self.tasks[i].live, "nothing is left to poll of task {i}");
-            self.woken.push_back(i);
-            self.awake = true;
+            self.wake(i);
         }
-        self.quiet.probe |= actions.probe;
+        self.quiet.probe |= self.core.wants_probe();
         self.awake |= actions.lane;
         self.lane |= actions.lane && self.core.has_work();
         self.announced |= actions.announce;
@@ -90,6 +89,8 @@ impl World {
     pub(super) fn leaves(&mut self, i: usize) {
         let task = &mut self.tasks[i];
         task.live = false;
+        self.turns.leaves(i);
+        let task = &mut self.tasks[i];
         if !task.in_scope {
             task.retired = Some(self.late_left);
             self.late_left += 1;
@@ -111,6 +112,7 @@ impl World {
         for (_, _, no_later, i) in due {
             if no_later {
                 self.tasks[i].no_later = None;
+                self.raise(i, Class::Normal, &ended);
                 self.draw(i, true, &ended);
                 continue;
             }
@@ -134,7 +136,7 @@ impl World {
     }
 
     fn will_be_polled(&self, i: usize) -> bool {
-        self.polling == Some(i) || self.woken.contains(&i)
+        self.polling == Some(i) || self.turns.is_woken(i)
     }
 
     /// A shutdown looks at no more than 1,024 tasks at once.

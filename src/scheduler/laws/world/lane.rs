@@ -30,7 +30,9 @@ impl World {
         }
         self.alarm = if let Work::At(at) = work { Some(at) } else { None };
         self.awake = false;
-        self.ticking = work == Work::Now || self.anyone_woken();
+        let woken = self.turns.anyone_woken();
+        assert!(!woken || work == Work::Now, "asleep while somebody is woken");
+        self.ticking = work == Work::Now;
         self.lane = !over;
     }
 
@@ -46,55 +48,33 @@ impl World {
         self.limits_are_kept();
     }
 
-    /// Somebody to poll was woken. A task is not polled twice at once: who is stuck stays in the line.
-    fn anyone_woken(&self) -> bool {
-        self.woken.iter().any(|&i| self.tasks[i].live && !self.tasks[i].stuck)
-    }
-
     /// What `Lane::turn` does up to the poll.
-    pub(super) fn pick(&mut self, start_first: bool, actions: &mut Actions) {
+    pub(super) fn pick(&mut self, actions: &mut Actions) {
         if self.polling.is_some() || !std::mem::take(&mut self.ticking) {
             return;
         }
         // Where nothing is picked, the lane looks again.
         self.awake = true;
         self.who_jumped();
-        let could = self.could_start();
-        let woken = self.anyone_woken();
-        let mut start = self.core.start_demanded(self.now, actions).map(|id| (id, true));
-        if start.is_none() && (start_first || !woken) {
-            start = self.core.start_ordinary(woken, self.now, actions).map(|id| (id, false));
+        let could = self.could_be_polled();
+        let turn = self.core.next(self.now, actions);
+        let picked = turn.map(|turn| self.place(turn.id));
+        self.check_turn(&could, turn.zip(picked).map(|(turn, i)| (i, turn.starts)));
+        let Some((turn, i)) = turn.zip(picked) else { return };
+        if turn.starts {
+            self.starts(i);
         }
-        let picked = match start {
-            Some((id, by_demand)) => {
-                let i = self.place(id);
-                self.starts(i, by_demand, woken);
-                Some(i)
-            }
-            None => {
-                let owners_first = woken && (!start_first || self.running() >= self.concurrency());
-                assert!(!could || owners_first, "something could start and did not");
-                let to_poll =
-                    self.woken.iter().copied().find(|&i| self.tasks[i].live && !self.tasks[i].stuck);
-                assert_eq!(to_poll.is_some(), woken);
-                to_poll
-            }
-        };
-        if let Some(i) = picked {
-            self.woken.retain(|&woken| woken != i);
-            self.core.poll_begins(self.tasks[i].id, None, self.now);
-            (self.polling, self.poll_began) = (Some(i), self.now);
-        }
+        self.core.poll_begins(turn.id, None, self.now);
+        (self.polling, self.poll_began) = (Some(i), self.now);
     }
 
-    fn starts(&mut self, i: usize, by_demand: bool, anyone_woken: bool) {
+    fn starts(&mut self, i: usize) {
         let now = self.now;
         assert!(self.closed.is_none(), "task {i} starts after the shutdown");
         assert!(self.tasks[i].waits(), "task {i} starts twice, or after its end");
         assert!(self.settled(i), "task {i} starts before its predecessors have settled");
-        let (demanded, line) = (self.is_demanded(i), self.tasks[i].line);
-        assert_eq!(by_demand, demanded, "task {i} starts from the wrong line");
-        if by_demand {
+        let line = self.tasks[i].line;
+        if self.is_demanded(i) {
             let first = (0..self.tasks.len()).filter(|&j| self.stands_demanded(j));
             let first = first.filter_map(|j| self.tasks[j].jumped).min();
             assert_eq!(self.tasks[i].jumped, first, "who was demanded first starts first");
@@ -106,7 +86,6 @@ impl World {
                 "an idle task before its time"
             );
             assert!(self.running() - self.lending() < self.concurrency(), "more in flight than allowed");
-            assert!(!anyone_woken || self.running() < self.concurrency(), "a lent slot is given away");
             assert!(self.rested().is_some_and(|at| at <= now), "no rest before task {i}");
             let delay = self.settings.profile.monkey.as_ref().map(|monkey| monkey.delay);
             let held = self.tasks[i].delayed.zip(delay).is_some_and(|(from, delay)| now < from.after(delay));
@@ -122,9 +101,10 @@ impl World {
 
     pub(super) fn poll_ends(&mut self, verdict: Verdict) {
         let Some(i) = self.polling.take() else { return };
+        self.turns.charge(self.now.since(self.poll_began));
         self.poll_of_ends(i, verdict);
         self.let_time_pass();
-        self.ticking = self.anyone_woken() || self.core.work(self.now) == Work::Now;
+        self.ticking = self.core.work(self.now) == Work::Now;
         self.awake = true;
     }
 
@@ -137,6 +117,8 @@ impl World {
         assert_eq!(given_up, i.map(|i| (self.tasks[i].id, lasted)), "whose poll is given up");
         let Some(i) = i else { return };
         self.tasks[i].stuck = true;
+        self.turns.charge(lasted);
+        self.turns.leaves(i);
         self.stuck.push(i);
         if self.tasks[i].polls == 0 {
             self.last_first_poll = Some(self.now);

@@ -10,7 +10,11 @@ impl World {
         let waiter = waiter.filter(|&i| !self.tasks[i].blocking && self.tasks[i].stale_wait.is_none());
         let (Some(i), Some(j)) = (waiter, self.which(target)) else { return };
         let (waiting, awaited) = (self.tasks[i].id, self.tasks[j].id);
-        match self.core.wait_begins(waiting, awaited, actions) {
+        let begun = self.core.wait_begins(waiting, awaited, self.now, actions);
+        if begun == Ok(true) {
+            self.hand_on(i, j);
+        }
+        match begun {
             _ if !self.tasks[i].runs_unresolved() || self.tasks[j].outcome.is_some() => {}
             Err(path) => {
                 assert_eq!(path.first(), Some(&World::name(i)), "a cycle begins with who waits");
@@ -55,7 +59,7 @@ impl World {
     }
 
     /// What has to end before this task can end, or start.
-    fn needs(&self, i: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn needs(&self, i: usize) -> impl Iterator<Item = usize> {
         let task = &self.tasks[i];
         let after = task.after.iter().map(|&(p, _)| p).filter(|_| task.waits());
         after.chain(task.waits_for.iter().copied()).filter(|&j| self.tasks[j].outcome.is_none())

@@ -1,0 +1,100 @@
+use super::*;
+use proptest::prelude::*;
+
+const ALL: [bool; 3] = [true; 3];
+
+fn wanted(by: [bool; 3]) -> [Could; 3] {
+    by.map(|woken| Could { start: false, woken })
+}
+
+/// The class whose turn it is when these want the lane, the most urgent first; its poll takes so long.
+fn turn(turns: &mut Turns, by: [bool; 3], took: Duration) -> Option<Class> {
+    let [demanded, normal, idle] = by;
+    let (class, charge) = turns.choose(wanted([idle, normal, demanded]))?;
+    turns.charge(charge, took);
+    Some(class)
+}
+
+/// I35: a sixteenth, and a sixteenth of that sixteenth.
+#[test]
+fn those_behind_get_a_sixteenth_of_the_time_class_by_class() {
+    let mut turns = Turns::default();
+    let mut had = [0_u32; 3];
+    for _ in 0..100_000 {
+        had[turn(&mut turns, ALL, Duration::from_millis(5)).unwrap() as usize] += 1;
+    }
+    let [idle, normal, demanded] = had.map(f64::from);
+    assert!(((normal + idle) / (demanded + normal + idle) - 1.0 / 16.0).abs() < 0.001, "{had:?}");
+    assert!((idle / (normal + idle) - 1.0 / 16.0).abs() < 0.005, "{had:?}");
+}
+
+/// I35: it is time that is shared and not polls.
+#[test]
+fn after_a_long_poll_those_behind_wait_the_longer() {
+    let mut turns = Turns::default();
+    let wants = [true, true, false];
+    let mut next = |took| turn(&mut turns, wants, Duration::from_millis(took)).unwrap();
+    assert_eq!((next(20), next(100)), (Class::Demanded, Class::Normal));
+    let before = (0..).take_while(|_| next(10) == Class::Demanded).count();
+    // 1,600 ms, of which the long poll was 100 and the first 20, and the advance of 16.
+    assert_eq!(before, 150);
+}
+
+/// I35: a demanded task that comes after hours is not made to wait for what others have saved up, nor they for it.
+#[test]
+fn what_is_not_contested_counts_for_nobody() {
+    for alone in [[true, false, false], [false, false, true]] {
+        let mut turns = Turns::default();
+        for _ in 0..1_000 {
+            turn(&mut turns, alone, Duration::from_secs(10));
+        }
+        let polls = (0..20).map(|_| turn(&mut turns, [true, false, true], Duration::from_millis(1)).unwrap());
+        let polls: Vec<Class> = polls.collect();
+        assert_eq!(polls.iter().position(|class| *class == Class::Idle), Some(17), "{polls:?}");
+    }
+}
+
+/// I35, I17: a clock that stands still does not make those behind wait for ever.
+#[test]
+fn polls_of_no_length_are_shared_too() {
+    let mut turns = Turns::default();
+    assert!((0..20_000).any(|_| turn(&mut turns, ALL, Duration::ZERO) == Some(Class::Normal)));
+}
+
+proptest! {
+    /// I35: whoever wants the lane when, those behind have at each moment had no more than a sixteenth of the contested
+    /// time and one poll; nobody is passed over but for them; and they get what they may have.
+    #[test]
+    fn nobody_is_slowed_by_more_than_a_sixteenth_and_one_poll_and_nobody_starves(
+        steps in prop::collection::vec((any::<[bool; 3]>(), 0..100_000_u64), 0..400),
+    ) {
+        let mut turns = Turns::default();
+        let (mut all, mut theirs, mut longest) = ([0_u64; 2], [0_u64; 2], [0_u64; 2]);
+        for (by, micros) in steps {
+            let picked = turn(&mut turns, by, Duration::from_micros(micros));
+            prop_assert_eq!(picked.is_some(), by.contains(&true));
+            let Some(class) = picked else { continue };
+            let place = 2 - class as usize;
+            prop_assert!(by[place], "{class:?} does not want the lane");
+            let micros = micros.max(1);
+            for border in 0..=place.min(1) {
+                if !(by[border] && by[border + 1..].contains(&true)) {
+                    continue;
+                }
+                all[border] += micros;
+                if place > border {
+                    prop_assert!(theirs[border] * 16 < all[border], "passed over for more than a sixteenth");
+                    theirs[border] += micros;
+                    longest[border] = longest[border].max(micros);
+                }
+                prop_assert!(theirs[border] <= all[border] / 16 + longest[border]);
+            }
+        }
+        // From now on all want it, for polls of a millisecond.
+        let owed = 16 * 100 * 2 + 17;
+        for class in [Class::Demanded, Class::Normal] {
+            let polls = (0..owed).find(|_| turn(&mut turns, ALL, Duration::from_millis(1)) == Some(class));
+            prop_assert!(polls.is_some(), "{class:?} starves");
+        }
+    }
+}
