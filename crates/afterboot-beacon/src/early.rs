@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, Weak};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -25,7 +27,7 @@ const MAX_EARLY_BYTES: usize = 1024 * 1024;
 /// goes straight to the beacon.
 ///
 /// Holds 1,000 events or 1 MiB, whichever comes first; what does not fit is counted as dropped (`early_full`) by the
-/// beacon that takes the queue over.
+/// beacon that takes the queue over. A forked child has a queue of its own, which begins empty.
 ///
 /// ```
 /// use afterboot_beacon::Early;
@@ -35,7 +37,13 @@ const MAX_EARLY_BYTES: usize = 1024 * 1024;
 /// EARLY.post("process_started", &std::process::id());
 /// assert_eq!(EARLY.len(), 1);
 /// ```
-pub struct Early(Mutex<State>);
+pub struct Early {
+    /// The process that posted or asked first: what waits is its own.
+    process: AtomicU32,
+    state: Mutex<State>,
+    /// What a process uses that is a child of that one.
+    child: OnceLock<Box<Early>>,
+}
 
 impl fmt::Debug for Early {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,6 +55,10 @@ impl fmt::Debug for Early {
 enum State {
     Waiting { posts: Vec<EarlyPost>, bytes: usize, dropped: u64, unencodable: u64 },
     Attached(Weak<Shared>),
+}
+
+impl State {
+    const NEW: State = State::Waiting { posts: Vec::new(), bytes: 0, dropped: 0, unencodable: 0 };
 }
 
 #[derive(Debug)]
@@ -72,7 +84,30 @@ impl Default for Early {
 impl Early {
     /// An empty queue.
     pub const fn new() -> Early {
-        Early(Mutex::new(State::Waiting { posts: Vec::new(), bytes: 0, dropped: 0, unencodable: 0 }))
+        Early::with(State::NEW)
+    }
+
+    const fn with(state: State) -> Early {
+        Early { process: AtomicU32::new(0), state: Mutex::new(state), child: OnceLock::new() }
+    }
+
+    /// The queue of this process. A fork copies what waits, and the parent sends it.
+    fn here(&self) -> &Early {
+        let us = process::id();
+        let claimed = self.process.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.map_or_else(|first| first == us, |_| true) { self } else { self.child().here() }
+    }
+
+    #[cold]
+    fn child(&self) -> &Early {
+        self.child.get_or_init(|| {
+            // Whoever held the lock when the process was forked is not here to give it back.
+            let state = match self.state.try_lock().as_deref() {
+                Ok(State::Attached(shared)) => State::Attached(Weak::clone(shared)),
+                _ => State::NEW,
+            };
+            Box::new(Early::with(state))
+        })
     }
 
     /// Like [`Beacon::post`](crate::Beacon::post).
@@ -82,7 +117,7 @@ impl Early {
 
     /// How many events wait. None does once a beacon has taken the queue over.
     pub fn len(&self) -> usize {
-        match &*lock(&self.0) {
+        match &*lock(&self.here().state) {
             State::Waiting { posts, .. } => posts.len(),
             State::Attached(_) => 0,
         }
@@ -100,7 +135,8 @@ impl Early {
         options: PostOptions<'_>,
         receipt: Option<ReceiptSender>,
     ) {
-        let beacon = match &*lock(&self.0) {
+        let this = self.here();
+        let beacon = match &*lock(&this.state) {
             State::Attached(shared) => Some(shared.upgrade()),
             State::Waiting { .. } => None,
         };
@@ -124,11 +160,11 @@ impl Early {
             keep: options.keep,
             receipt,
         });
-        self.keep(post);
+        this.keep(post);
     }
 
     fn keep(&self, post: Option<EarlyPost>) {
-        let beacon = match &mut *lock(&self.0) {
+        let beacon = match &mut *lock(&self.state) {
             State::Waiting { unencodable, .. } if post.is_none() => {
                 *unencodable += 1;
                 return;
@@ -163,7 +199,7 @@ impl Early {
 
     /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile.
     pub(crate) fn attach(&self, shared: &Arc<Shared>) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.here().state);
         let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
         let State::Waiting { posts, dropped, unencodable, .. } = before else { return };
         let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared)).collect();

@@ -9,6 +9,8 @@
 mod error;
 mod age;
 mod rows;
+#[cfg_attr(not(unix), path = "spool/owner/elsewhere.rs")]
+mod owner;
 mod place;
 mod sql;
 mod db;

@@ -10,6 +10,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 use super::SpoolError;
+use super::owner::{self, Owned};
 
 const LOCK: &str = "lock";
 const DB: &str = "spool.db";
@@ -137,6 +138,7 @@ fn log_of(path: &Path) -> PathBuf {
 pub(crate) struct Home {
     dir: PathBuf,
     lock: File,
+    owned: Owned,
 }
 
 /// What became of the attempt to take a directory.
@@ -177,10 +179,12 @@ impl Home {
         private(&mut DirBuilder::new()).create(dir)?;
         let lock = open_lock(dir, true)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Some(Home { dir: dir.to_owned(), lock }).filter(Home::is_named)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
         }
+        let owned = Owned::by_lock(dir, &lock);
+        Ok(owned.map(|owned| Home { dir: dir.to_owned(), lock, owned }).filter(Home::is_named))
     }
 
     /// Takes the directory of a process that is gone. A lock file that it left behind holds nobody off.
@@ -203,12 +207,17 @@ impl Home {
 
     /// Takes the directory by its open lock file, where that still is its lock file.
     pub(super) fn claim(dir: &Path, lock: File) -> Result<Take, SpoolError> {
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Take::Busy),
-            Err(TryLockError::Error(error)) => return Err(SpoolError::io("lock", dir, error)),
-        }
-        let home = Home { dir: dir.to_owned(), lock };
+        let owned = {
+            let Some(_turn) = owner::turn(&lock) else { return Ok(Take::Busy) };
+            match lock.try_lock() {
+                Ok(()) if !is_named(dir, &lock) => return Ok(Take::Gone),
+                Ok(()) => Owned::by_lock(dir, &lock),
+                Err(TryLockError::WouldBlock) => Owned::inherited(dir, &lock),
+                Err(TryLockError::Error(error)) => return Err(SpoolError::io("lock", dir, error)),
+            }
+        };
+        let Some(owned) = owned else { return Ok(Take::Busy) };
+        let home = Home { dir: dir.to_owned(), lock, owned };
         // Whoever had it before may have removed the directory after we opened the file.
         if !home.is_named() {
             return Ok(Take::Gone);
@@ -230,8 +239,7 @@ impl Home {
 
     /// Does the path still lead to the file that is locked?
     pub(super) fn is_named(&self) -> bool {
-        let named = fs::symlink_metadata(self.dir.join(LOCK));
-        matches!((named, self.lock.metadata()), (Ok(named), Ok(held)) if same_file(&named, &held))
+        is_named(&self.dir, &self.lock)
     }
 
     fn holds_links(&self) -> bool {
@@ -243,12 +251,12 @@ impl Home {
         let failed = |error| SpoolError::io("remove", &self.dir, error);
         for entry in fs::read_dir(&self.dir).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            if name != LOCK && !FILES.iter().any(|file| name == *file) {
+            if name != LOCK && !made().any(|file| name == *file) {
                 return Ok(());
             }
         }
         // The lock goes last: while it is there, whoever comes finds it taken.
-        for file in FILES.iter().chain([&LOCK]) {
+        for file in made().chain([&LOCK]) {
             match fs::remove_file(self.dir.join(file)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
                 _ => {}
@@ -256,6 +264,23 @@ impl Home {
         }
         fs::remove_dir(&self.dir).map_err(failed)
     }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let is_named = self.is_named();
+        self.owned.let_go(&self.dir, &self.lock, is_named);
+    }
+}
+
+/// All that there may be in a directory, beside the lock.
+fn made() -> impl Iterator<Item = &'static &'static str> {
+    FILES.iter().chain(owner::MADE)
+}
+
+fn is_named(dir: &Path, lock: &File) -> bool {
+    let named = fs::symlink_metadata(dir.join(LOCK));
+    matches!((named, lock.metadata()), (Ok(named), Ok(held)) if same_file(&named, &held))
 }
 
 /// The database of a directory that somebody else holds, for reading.
@@ -319,7 +344,7 @@ pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
 }
 
 #[cfg(unix)]
-fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

@@ -6,6 +6,8 @@ mod dead;
 mod erase;
 mod model;
 mod offline;
+#[cfg(unix)]
+mod owner;
 mod place;
 mod process;
 mod room;

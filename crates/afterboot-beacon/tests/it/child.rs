@@ -43,6 +43,13 @@ pub(crate) enum Role {
     /// Forks; the child drops its handle and has posted nothing.
     #[cfg(unix)]
     ForkIdle,
+    /// Posts durable events and forks. The child does nothing until it hears a line, then posts and leaves in good order.
+    /// Its parent leaves before it, or is there to be killed.
+    #[cfg(unix)]
+    ForkHeld { events: u64, leaves: bool },
+    /// Forks with an event in a queue from before there is a beacon; both then build one.
+    #[cfg(unix)]
+    ForkEarly,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,6 +104,10 @@ fn does_nothing_without_an_order() {
         Role::Fork { forks } => crate::fork::program(&order, *forks),
         #[cfg(unix)]
         Role::ForkIdle => crate::fork::idle_program(&order),
+        #[cfg(unix)]
+        Role::ForkHeld { events, leaves } => crate::fork::held_program(&order, *events, *leaves),
+        #[cfg(unix)]
+        Role::ForkEarly => crate::fork::early_program(&order),
     }
     process::exit(0);
 }
@@ -225,6 +236,20 @@ impl Process {
     /// SIGKILL. What it had said until then, and not been asked for.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("a child that runs");
+        self.rest()
+    }
+
+    /// SIGKILL for it alone: a child that it has forked off goes on, and says and hears what it would have.
+    #[cfg(unix)]
+    pub(crate) fn kill_alone(&mut self) {
+        self.child.kill().expect("a child that runs");
+        self.child.wait().expect("its end");
+    }
+
+    /// Closes its input, and waits until nobody is left to say anything.
+    #[cfg(unix)]
+    pub(crate) fn end(mut self) -> Vec<String> {
+        self.input = None;
         self.rest()
     }
 

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use afterboot_beacon::{Beacon, DeadLetters, Early, SpoolOptions};
 use fork::Fork;
 
-use crate::child::{Order, Process, Role, say};
+use crate::child::{Order, Process, Role, durable, say};
 use crate::collector::{Mode, Server};
 use crate::common::{
     LONG, Root, assert_clean, balance, drained, event, ms, names_in, secs, until, until_arrived,
@@ -91,6 +93,66 @@ pub(crate) fn idle_program(order: &Order) {
     say(&format!("left {} {}", counters.posted, counters.acked));
 }
 
+/// What the process of the tests of what a fork holds does.
+pub(crate) fn held_program(order: &Order, events: u64, leaves: bool) {
+    let beacon = order.beacon();
+    for number in 0..events {
+        durable(&beacon, &format!("durable-{number}"), None);
+    }
+    let Some(forked) = forked() else {
+        say("forked");
+        let mut line = String::new();
+        let _ = io::stdin().read_line(&mut line);
+        if !line.is_empty() {
+            beacon.post("click", &event("child", None)).signal();
+            until("an empty beacon", || drained(&beacon) && beacon.counters().adopted == events);
+            let counters = balance(beacon.shutdown_blocking(secs(10)));
+            say(&format!("child {} {}", counters.posted, counters.acked));
+        }
+        process::exit(0);
+    };
+    if leaves {
+        let counters = balance(beacon.shutdown_blocking(secs(1)));
+        say(&format!("left {}", counters.spooled));
+        process::exit(0);
+    }
+    await_end(forked);
+    balance(beacon.shutdown_blocking(secs(10)));
+}
+
+static EARLY: Early = Early::new();
+
+/// What the process of the tests of the queue before the beacon does.
+pub(crate) fn early_program(order: &Order) {
+    EARLY.post("early", &event("parent", None));
+    assert_eq!(EARLY.len(), 1);
+    let build = || {
+        let builder = Beacon::builder("shop").endpoint(&order.url).spool(SpoolOptions::new(&order.root));
+        builder.early(&EARLY).build().expect("a beacon")
+    };
+    let Some(forked) = forked() else {
+        let before = EARLY.len();
+        EARLY.post("early", &event("child", None));
+        let beacon = build();
+        let counters = balance(beacon.shutdown_blocking(secs(10)));
+        say(&format!("child {before} {} {}", counters.posted, counters.acked));
+        process::exit(0);
+    };
+    await_end(forked);
+    let beacon = build();
+    say(&format!("stream {}", beacon.stream()));
+    let Some(forked) = self::forked() else {
+        // The queue has a beacon: the child's own, from here on.
+        EARLY.post("early", &event("late child", None));
+        let counters = balance(beacon.shutdown_blocking(secs(10)));
+        say(&format!("late {} {}", counters.posted, counters.acked));
+        process::exit(0);
+    };
+    await_end(forked);
+    let counters = balance(beacon.shutdown_blocking(secs(10)));
+    say(&format!("left {} {}", counters.posted, counters.acked));
+}
+
 fn order(role: Role, server: &Server, root: &Root) -> Order {
     Order { role, url: server.url(), root: root.path(), user: None, name: String::new() }
 }
@@ -144,4 +206,83 @@ fn a_forked_child_that_posts_nothing_drops_its_handle_without_starting_a_beacon(
     assert_clean(&server);
     assert_eq!(server.look(|ledger| ledger.accepted.len()), 1);
     assert_eq!(root.processes().len(), 0);
+}
+
+fn durable_names(events: u64) -> Vec<String> {
+    (0..events).map(|number| format!("durable-{number}")).collect()
+}
+
+/// B15: a child that was forked off has its parent's files open, and is no reason to leave them alone.
+#[test]
+fn what_a_killed_process_left_is_adopted_although_its_forked_child_lives() {
+    let (server, root) = (Server::start(Mode::Refuse), Root::new());
+    let mut process = Process::start(&order(Role::ForkHeld { events: 10, leaves: false }, &server, &root));
+    process.expect("forked");
+    let lives = || {
+        let described = DeadLetters::open(root.path()).and_then(|spool| spool.processes());
+        described.expect("a spool").iter().map(|process| process.live).collect::<Vec<_>>()
+    };
+    assert_eq!(lives(), [true]);
+    process.kill_alone();
+    assert_eq!(lives(), [false]);
+    server.set_mode(Mode::Ok);
+    let heir = root.beacon(&server).build().expect("a beacon");
+    until_arrived(&server, &durable_names(10));
+    until("an empty beacon", || drained(&heir));
+    assert_eq!(balance(heir.shutdown_blocking(secs(5))).adopted, 10);
+    assert_eq!(root.processes().len(), 0);
+    process.end();
+    assert_clean(&server);
+}
+
+/// B15: nor is it where the process left in good order.
+#[test]
+fn what_a_process_left_is_adopted_although_its_forked_child_lives() {
+    let (server, root) = (Server::start(Mode::Refuse), Root::new());
+    let process = Process::start(&order(Role::ForkHeld { events: 10, leaves: true }, &server, &root));
+    process.expect("forked");
+    assert_eq!(process.expect("left"), "10");
+    server.set_mode(Mode::Ok);
+    let heir = root.beacon(&server).build().expect("a beacon");
+    until_arrived(&server, &durable_names(10));
+    until("an empty beacon", || drained(&heir));
+    assert_eq!(balance(heir.shutdown_blocking(secs(5))).adopted, 10);
+    process.end();
+    assert_eq!(root.processes().len(), 0);
+}
+
+/// B15: the child itself is as good an heir as any.
+#[test]
+fn a_forked_child_takes_over_what_its_killed_parent_left() {
+    let (server, root) = (Server::start(Mode::Refuse), Root::new());
+    let mut process = Process::start(&order(Role::ForkHeld { events: 10, leaves: false }, &server, &root));
+    process.expect("forked");
+    process.kill_alone();
+    server.set_mode(Mode::Ok);
+    process.tell("go");
+    assert_eq!(process.expect("child"), "1 11");
+    process.end();
+    assert_eq!(root.processes().len(), 0);
+    assert_clean(&server);
+    let arrived = server.look(names_in);
+    assert_eq!(arrived.len(), 11);
+    assert_ne!(arrived["child"].stream, arrived["durable-0"].stream);
+}
+
+/// B26: what was posted before the fork is the parent's, also where there was no beacon yet.
+#[test]
+fn what_was_posted_early_is_sent_by_the_process_that_posted_it() {
+    let (server, root) = (Server::start(Mode::Ok), Root::new());
+    let process = Process::start(&order(Role::ForkEarly, &server, &root));
+    assert_eq!(process.expect("child"), "0 1 1");
+    let parent = process.expect("stream");
+    assert_eq!(process.expect("late"), "1 1");
+    assert_eq!(process.expect("left"), "1 1");
+    process.finish();
+    assert_clean(&server);
+    let arrived = server.look(names_in);
+    assert_eq!(arrived.keys().collect::<Vec<_>>(), ["child", "late child", "parent"]);
+    for (name, key) in &arrived {
+        assert_eq!(key.stream.to_string() == parent, name == "parent", "{name}");
+    }
 }

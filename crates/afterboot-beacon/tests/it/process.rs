@@ -178,7 +178,7 @@ fn a_process_has_one_database_whatever_the_number_of_its_batches() {
             .map(|file| file.file_name().unwrap_or_default().to_string_lossy().into_owned())
             .collect();
         files.sort();
-        assert_eq!(files, ["lock", "spool.db", "spool.db-shm", "spool.db-wal"]);
+        assert_eq!(files, ["alive", "lock", "spool.db", "spool.db-shm", "spool.db-wal"]);
         balanced(&beacon);
     }
     let counters = balance(beacon.shutdown_blocking(secs(5)));

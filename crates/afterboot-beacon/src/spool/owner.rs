@@ -1,0 +1,169 @@
+//! Who holds a directory: a process, and not the children that were forked off it.
+//!
+//! The lock on `lock` is the open file's. A forked child has that file open too, so the lock outlives the process that
+//! took it for as long as the child lives. Whoever holds a directory therefore locks the file `alive` as well, by the kind
+//! of lock that is the process's own, and says in `lock` who it is. Where `lock` is taken and says that it is another
+//! process's, `alive` decides.
+//!
+//! Locks of that kind have a trap: a process loses them when it closes any descriptor of the file. So nobody opens `alive`
+//! in a directory that this process holds, and in a process one at a time takes a directory or lets one go.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
+use rustix::io::Errno;
+
+use super::place::same_file;
+use crate::identity;
+
+const ALIVE: &str = "alive";
+
+/// What this makes in a directory.
+pub(super) const MADE: &[&str] = &[ALIVE];
+
+// Written over one another in one piece, so that whoever reads finds one of them.
+const NAME_BYTES: usize = 48;
+const NOBODY: [u8; NAME_BYTES] = [b'-'; NAME_BYTES];
+
+/// Who a lock file says has the directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// Nothing: it is being made, or an older version of this crate has it.
+    Nothing,
+    Us,
+    /// Or nobody.
+    Another,
+}
+
+/// This process: its children have another number, and another process of this number has another token.
+fn name() -> [u8; NAME_BYTES] {
+    static TOKEN: OnceLock<u128> = OnceLock::new();
+    let token = TOKEN.get_or_init(|| u128::from_be_bytes(identity::random()));
+    let text = format!("{:010} {token:032x}\n", process::id());
+    let mut name = [b' '; NAME_BYTES];
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    name
+}
+
+fn says(lock: &File) -> Says {
+    let mut said = [0; NAME_BYTES];
+    match lock.read_exact_at(&mut said, 0) {
+        Ok(()) if said == name() => Says::Us,
+        Ok(()) => Says::Another,
+        _ => Says::Nothing,
+    }
+}
+
+/// That a directory is this process's.
+#[derive(Debug)]
+pub(super) struct Owned {
+    // None on a file system that has no such locks.
+    alive: Option<File>,
+    process: u32,
+    /// The lock on `lock` is not ours: it is a child's of whoever had the directory before.
+    inherited: bool,
+}
+
+impl Owned {
+    /// By the lock on `lock`, which this process has just taken. `None`: another process is faster.
+    pub(super) fn by_lock(dir: &Path, lock: &File) -> Option<Owned> {
+        let alive = mark(dir, lock, true).map_or_else(|_| Some(None), |alive| alive.map(Some))?;
+        Some(Owned { alive, process: process::id(), inherited: false })
+    }
+
+    /// The lock on `lock` is taken, perhaps by nobody but a child that was forked off a process that is gone.
+    pub(super) fn inherited(dir: &Path, lock: &File) -> Option<Owned> {
+        if says(lock) != Says::Another {
+            return None;
+        }
+        let alive = mark(dir, lock, false).ok()??;
+        Some(Owned { alive: Some(alive), process: process::id(), inherited: true })
+    }
+
+    /// Whatever children have open too.
+    pub(super) fn let_go(&mut self, dir: &Path, lock: &File, is_named: bool) {
+        // A forked child has a copy of this, and no right to it.
+        if self.process != process::id() {
+            return;
+        }
+        // Where another thread hangs in the middle of its turn, there is no waiting for it.
+        let _turn = Turn::take();
+        // In this order: whoever finds one of them gone finds out what became of the others.
+        if let Some(alive) = self.alive.take() {
+            let _ = lock.write_all_at(&NOBODY, 0);
+            // Where the other lock stays taken, this file is all that the next one can tell by.
+            if is_named && !self.inherited {
+                let _ = fs::remove_file(dir.join(ALIVE));
+            }
+            drop(alive);
+        }
+        // Not only closed, as a child may have it open too.
+        let _ = lock.unlock();
+    }
+}
+
+/// Takes the process's own lock, and says so. `None`: another process has it.
+fn mark(dir: &Path, lock: &File, may_make: bool) -> io::Result<Option<File>> {
+    let path = dir.join(ALIVE);
+    let mut options = OpenOptions::new();
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
+    options.read(true).write(true).create(may_make).truncate(false).mode(0o600).custom_flags(flags);
+    let alive = options.open(&path)?;
+    match fcntl_lock(&alive, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    // Whoever had it before may have let it go, and removed the file, after we opened it.
+    let named = fs::symlink_metadata(&path)?;
+    if !named.is_file() || !same_file(&named, &alive.metadata()?) {
+        return Ok(None);
+    }
+    lock.write_all_at(&name(), 0)?;
+    Ok(Some(alive))
+}
+
+/// To take a directory that is not this process's. `None`: it is, or another thread hangs while it takes one.
+pub(super) fn turn(lock: &File) -> Option<Turn> {
+    Turn::take().filter(|_| says(lock) != Says::Us)
+}
+
+/// While it lives, nobody else in this process takes a directory or lets one go.
+#[derive(Debug)]
+pub(super) struct Turn(());
+
+// A mutex would stay locked for ever in a child that is forked off meanwhile. This holds the number of the process that
+// took it: another one's number is no lock.
+static TURN: AtomicU32 = AtomicU32::new(0);
+
+/// What is done meanwhile takes a few calls of the system. Where these hang, whoever comes gives up.
+const TRIES: u32 = 10_000;
+
+impl Turn {
+    /// `None` where it does not come.
+    fn take() -> Option<Turn> {
+        let us = process::id();
+        for _ in 0..TRIES {
+            let before = TURN.load(Ordering::Relaxed);
+            if before != us && TURN.compare_exchange(before, us, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return Some(Turn(()));
+            }
+            thread::yield_now();
+        }
+        None
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TURN.store(0, Ordering::Release);
+    }
+}
