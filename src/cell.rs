@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use crate::attempt::{BoxedAttempt, Failure};
 use crate::catch::{catch, catch_quietly};
-use crate::context;
 use crate::error::{BoxError, TaskError};
+use crate::lender::Lenders;
 use crate::outcome::{Outcome, SkipReason};
+use crate::scheduler::Target;
 use crate::shared::Shared;
 use crate::table::Id;
 use crate::waiters::Waiters;
@@ -89,21 +92,6 @@ impl<T> Body<T> {
     }
 }
 
-/// A slot that is lent while its task waits for another one's end.
-struct Lent {
-    shared: Weak<Shared>,
-    waiter: Id,
-    target: Id,
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.apply(|core, _, _| core.wait_ends(self.waiter, self.target));
-        }
-    }
-}
-
 enum Body<T> {
     Here(Running<T>),
     /// Taken out for a poll: no lock is held across it.
@@ -139,30 +127,22 @@ impl<T: Send + Sync + 'static> Cell<T> {
     /// # Errors
     /// The wait would close a cycle.
     pub(crate) async fn settled(&self) -> Result<(), TaskError> {
-        let mut lent = None;
-        loop {
-            // Made before the look, so that a result that comes between is not missed.
-            let settled = self.settled.wait();
-            if self.result.get().is_some() {
-                return Ok(());
+        let mut lenders = Lenders::new(self.shared.clone(), Target::Task(self.id));
+        // Made before the look, so that a result that comes between is not missed.
+        let mut settled = self.settled.wait();
+        poll_fn(|cx| {
+            loop {
+                if self.result.get().is_some() {
+                    return Poll::Ready(Ok(()));
+                }
+                if let Err(path) = lenders.polled(cx.waker()) {
+                    return Poll::Ready(Err(TaskError::cycle(path)));
+                }
+                ready!(Pin::new(&mut settled).poll(cx));
+                settled = self.settled.wait();
             }
-            if lent.is_none() {
-                lent = self.lend()?;
-            }
-            settled.await;
-        }
-    }
-
-    /// Inside a governed task of the same governor: lends its slot for as long as the guard lives.
-    fn lend(&self) -> Result<Option<Lent>, TaskError> {
-        let Some(waiter) = context::task_of(self.shared.as_ptr()) else { return Ok(None) };
-        let Some(shared) = self.shared.upgrade() else { return Ok(None) };
-        let lent = shared.apply(|core, now, actions| core.wait_begins(waiter, self.id, now, actions));
-        match lent {
-            Ok(false) => Ok(None),
-            Ok(true) => Ok(Some(Lent { shared: self.shared.clone(), waiter, target: self.id })),
-            Err(path) => Err(TaskError::cycle(path)),
-        }
+        })
+        .await
     }
 
     fn swap(&self, next: Body<T>) -> Body<T> {

@@ -93,6 +93,7 @@ mod chunks;
 mod clock;
 mod sync;
 mod waiters;
+mod lender;
 mod catch;
 mod error;
 mod outcome;

@@ -1,12 +1,14 @@
 //! The run that a report speaks of, while it goes on.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
-use crate::context;
+use crate::lender::Lenders;
 use crate::report::Report;
-use crate::scheduler::Waits;
+use crate::scheduler::{Target, Waits};
 use crate::shared::Shared;
-use crate::table::Id;
 
 /// The tasks in the scope of a report; [`Governor::report`](crate::Governor::report) gives it. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -45,47 +47,23 @@ impl Run {
     }
 
     async fn wait(&self, waits: Waits) -> Report {
-        let mut left_out = LeftOut { run: self, task: None };
-        loop {
-            // Made before the look, so that what happens between is not missed.
-            let changed = self.shared.run_changed.wait();
-            if left_out.task.is_none() {
-                left_out.task = context::task_of(Arc::as_ptr(&self.shared));
-            }
-            let come = self.shared.apply(|core, _, actions| {
-                if let Some(id) = left_out.task {
-                    core.awaits_the_run(id, actions);
-                    if waits == Waits::Finished {
-                        actions.announce |= core.awaits_the_end(id);
-                    }
+        let mut lenders = Lenders::new(Arc::downgrade(&self.shared), Target::Run(waits));
+        // Made before the look, so that what happens between is not missed.
+        let mut changed = self.shared.run_changed.wait();
+        poll_fn(|cx| {
+            loop {
+                // No wait for the run closes a cycle: who waits for its end is left out of it.
+                drop(lenders.polled(cx.waker()));
+                if self.shared.lock().core.has_come(waits) {
+                    // Who waited stays left out: for others too the run is over.
+                    lenders.arrived();
+                    return Poll::Ready(());
                 }
-                core.has_come(waits)
-            });
-            if come {
-                // It stays left out: for others too the run is over.
-                if let Some(id) = left_out.task.take() {
-                    self.shared.apply(|core, _, _| core.wait_ends(id, id));
-                }
-                return Report::of(&self.shared);
+                ready!(Pin::new(&mut changed).poll(cx));
+                changed = self.shared.run_changed.wait();
             }
-            changed.await;
-        }
-    }
-}
-
-/// The task that is left out of what it waits for, until it gives up.
-struct LeftOut<'a> {
-    run: &'a Run,
-    task: Option<Id>,
-}
-
-impl Drop for LeftOut<'_> {
-    fn drop(&mut self) {
-        if let Some(id) = self.task {
-            self.run.shared.apply(|core, _, _| {
-                core.wait_ends(id, id);
-                core.awaits_the_end_no_more(id);
-            });
-        }
+        })
+        .await;
+        Report::of(&self.shared)
     }
 }

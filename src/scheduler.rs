@@ -11,6 +11,7 @@ mod end;
 mod hold;
 mod lend;
 mod line;
+mod loans;
 #[cfg(test)]
 mod laws;
 mod notes;
@@ -22,7 +23,7 @@ mod stuck;
 mod turn;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -36,6 +37,7 @@ use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
 use crate::quiet::stops::Stops;
 use crate::table::{Id, Table};
 
+pub(crate) use loans::{Loan, Target};
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
 pub(crate) use turn::{Class, Turn};
@@ -164,8 +166,8 @@ pub(crate) struct Core {
     polling: Option<Polling>,
     /// Polls that the lane has given up and that have not returned.
     stuck: Vec<Polling>,
-    /// Running tasks that wait for others, each with what it waits for: they lend their slots.
-    waits: BTreeMap<Id, Vec<Id>>,
+    /// Running tasks that wait for others: they lend their slots.
+    loans: loans::Loans,
     /// When each running task started, for naming the slow ones; those that have ended fall out at the front.
     starts: VecDeque<(Stamp, Id)>,
     /// Up to which place a shutdown has cancelled what was queued; none where there is nothing to cancel.
@@ -215,7 +217,7 @@ impl Core {
             next_start: None,
             polling: None,
             stuck: Vec::new(),
-            waits: BTreeMap::new(),
+            loans: loans::Loans::default(),
             starts: VecDeque::new(),
             cancelled_to: None,
             notes: Vec::new(),

@@ -112,6 +112,8 @@ pub(crate) struct Ties {
     pub(crate) no_later_than: Option<Duration>,
     /// Names of the tasks whose handles it waited for while it ran.
     pub(crate) awaited: Vec<Cow<'static, str>>,
+    /// How many of its waits for the end of the run it has not given up.
+    pub(crate) ends_awaited: u32,
     pub(crate) unsettled: usize,
     pub(crate) successors: Vec<Successor>,
     pub(crate) timeout: Option<Duration>,

@@ -37,7 +37,8 @@ impl Core {
         if fate != Fate::Keep {
             return fate;
         }
-        self.waits_are_over(id);
+        // Whoever waits for it goes on waiting, and it needs the slot that they lend.
+        self.loans.waiter_is_over(id);
         self.not_woken(id);
         self.vacate(id);
         let at = now.after(after);

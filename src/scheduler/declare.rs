@@ -127,7 +127,7 @@ impl Core {
             }
             let record = self.table.live(id);
             record.aside |= aside;
-            record.awaits_the_end |= awaits_the_end && record.in_scope;
+            record.awaits_the_end |= awaits_the_end;
             let ties = record.ties_mut();
             ties.waited_for.push(name);
             ties.after.extend(number);

@@ -108,7 +108,7 @@ impl Core {
 
     fn close_one(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
         self.leave_all_lines(id);
-        self.waits_are_over(id);
+        self.loans.target_is_over(id);
         self.victim_ended(id);
         self.note(Note::Ended(id, outcome.clone()));
         let record = self.table.live(id);
@@ -146,7 +146,7 @@ impl Core {
     }
 
     fn ended(&mut self, id: Id) {
-        self.waits.remove(&id);
+        self.loans.waiter_is_over(id);
         self.not_woken(id);
         self.table.live(id).status = Status::Ended;
         self.unended -= 1;

@@ -1,15 +1,18 @@
 //! A task that waits for another's handle lends its slot, and waits that close a cycle are refused.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Stamp;
 use crate::table::{Id, Status};
 
-use super::{Actions, Core};
+use super::loans::{Loan, Target};
+use super::{Actions, Core, Waits};
 
 /// How many names of what a task waited for are kept.
 const AWAITED: usize = 64;
 
 impl Core {
-    /// A running task waits for another one: its slot is lent until the wait is over. True where it is.
+    /// A running task waits for another one: its slot is lent until the wait is over. None where it is not.
     ///
     /// # Errors
     /// The names along the cycle that this wait would close, from the waiting task back to itself.
@@ -19,18 +22,18 @@ impl Core {
         target: Id,
         now: Stamp,
         actions: &mut Actions,
-    ) -> Result<bool, Vec<String>> {
+    ) -> Result<Option<Loan>, Vec<String>> {
         let running = self.is_running(waiter);
         let ended = self.table.get(target).is_none_or(|record| record.outcome.is_some());
         if !running || ended {
-            return Ok(false);
+            return Ok(None);
         }
-        if let Some(path) = self.path(target, waiter) {
+        if self.leads_to(target, waiter) {
+            let path = self.path(target, waiter).unwrap_or_default();
             let names = std::iter::once(waiter).chain(path).filter_map(|id| self.table.get(id));
             return Err(names.map(|record| record.name.to_string()).collect());
         }
-        let targets = self.waits.entry(waiter).or_default();
-        targets.push(target);
+        let loan = self.loans.begin(waiter, Target::Task(target));
         let name = self.table.live(target).name.clone();
         let awaited = &mut self.table.live(waiter).ties_mut().awaited;
         if awaited.len() < AWAITED && !awaited.contains(&name) {
@@ -39,19 +42,19 @@ impl Core {
         self.hand_on(waiter, target, now, actions);
         // A slot may have become free to be filled.
         actions.lane = true;
-        Ok(true)
+        Ok(Some(loan))
     }
 
-    /// A running task waits for the end of the run, or its last start: its slot is lent as for any wait. It is written
-    /// down as a wait for itself, which no path follows.
-    pub(crate) fn awaits_the_run(&mut self, waiter: Id, actions: &mut Actions) {
-        if self.is_running(waiter) {
-            let targets = self.waits.entry(waiter).or_default();
-            if !targets.contains(&waiter) {
-                targets.push(waiter);
-                actions.lane = true;
-            }
+    /// A running task waits for the end of the run, or its last start: its slot is lent as for any wait.
+    pub(crate) fn awaits_the_run(&mut self, waiter: Id, waits: Waits, actions: &mut Actions) -> Option<Loan> {
+        if !self.is_running(waiter) {
+            return None;
         }
+        if waits == Waits::Finished {
+            actions.announce |= self.awaits_the_end(waiter);
+        }
+        actions.lane = true;
+        Some(self.loans.begin(waiter, Target::Run(waits)))
     }
 
     /// Whether its code runs; that of a blocking closure may outlive its outcome, and lends all the same.
@@ -59,39 +62,48 @@ impl Core {
         self.table.get(id).is_some_and(|record| matches!(record.status, Status::Running | Status::Overdue))
     }
 
-    /// The wait is over: its target has ended, or the waiter has given up.
-    pub(crate) fn wait_ends(&mut self, waiter: Id, target: Id) {
-        if let Some(targets) = self.waits.get_mut(&waiter) {
-            if let Some(place) = targets.iter().position(|id| *id == target) {
-                targets.swap_remove(place);
-            }
-            if targets.is_empty() {
-                self.waits.remove(&waiter);
-            }
-        }
+    /// Whether the task still waits so.
+    pub(crate) fn waits(&self, waiter: Id, loan: Loan) -> bool {
+        self.loans.knows(waiter, loan)
     }
 
-    /// A task has ended: nobody waits for it any more. Those who waited count as running again at once, so that no start takes the slot they come back to.
-    pub(super) fn waits_are_over(&mut self, id: Id) {
-        if self.waits.is_empty() {
-            return;
+    /// The wait is over: what was waited for has come, or the waiter has given up. Who has seen the end of the run stays
+    /// left out of it.
+    pub(crate) fn wait_ends(&mut self, waiter: Id, loan: Loan, target: Target, come: bool) {
+        self.loans.end(waiter, loan);
+        if target == Target::Run(Waits::Finished) && !come {
+            self.awaits_the_end_no_more(waiter);
         }
-        self.waits.retain(|_, targets| {
-            targets.retain(|target| *target != id);
-            !targets.is_empty()
-        });
     }
 
     /// How many running tasks lend their slot: one that is stuck has none to lend.
     pub(super) fn lending(&self) -> usize {
-        let stuck = self.stuck.iter().filter(|polling| self.waits.contains_key(&polling.id));
-        self.waits.len() - stuck.count()
+        let stuck = self.stuck.iter().filter(|polling| self.loans.lends(polling.id));
+        self.loans.len() - stuck.count()
+    }
+
+    /// Whether a way of waits leads from one task to the other. It is looked for from both ends at once, a task each
+    /// in turn: a long chain behind one of them costs nothing where the other stands alone.
+    fn leads_to(&self, from: Id, to: Id) -> bool {
+        let (mut forth, mut back) = (Search::from(from), Search::from(to));
+        loop {
+            let Some(id) = forth.next() else { return false };
+            if id == to {
+                return true;
+            }
+            forth.reach(self.waited_for(id));
+            let Some(id) = back.next() else { return false };
+            if id == from {
+                return true;
+            }
+            back.reach(self.waiting_for(id));
+        }
     }
 
     /// From `from` over what each task waits for, or comes after, to `to`; both ends are in the path.
     fn path(&self, from: Id, to: Id) -> Option<Vec<Id>> {
         let mut path = vec![(from, self.waited_for(from))];
-        let mut seen = vec![from];
+        let mut seen = BTreeSet::from([from]);
         if from == to {
             return Some(vec![from]);
         }
@@ -100,11 +112,8 @@ impl Core {
                 Some(id) if id == to => {
                     return Some(path.iter().map(|(id, _)| *id).chain([to]).collect());
                 }
-                Some(id) if seen.contains(&id) => {}
-                Some(id) => {
-                    seen.push(id);
-                    path.push((id, self.waited_for(id)));
-                }
+                Some(id) if seen.insert(id) => path.push((id, self.waited_for(id))),
+                Some(_) => {}
                 None => {
                     path.pop();
                 }
@@ -121,7 +130,35 @@ impl Core {
             .filter(|record| record.status == Status::Waiting)
             .and_then(|record| record.ties.as_ref())
             .map_or(&[][..], |ties| &ties.predecessors);
-        let waits = self.waits.get(&id).map_or(&[][..], Vec::as_slice);
-        predecessors.iter().chain(waits).copied().collect()
+        predecessors.iter().copied().chain(self.loans.targets(id)).collect()
+    }
+
+    /// What cannot end, or start, before this task has ended.
+    fn waiting_for(&self, id: Id) -> Vec<Id> {
+        let ties = self.table.get(id).and_then(|record| record.ties.as_ref());
+        let successors = ties.map_or(&[][..], |ties| &ties.successors).iter().map(|successor| successor.id);
+        let waiting = |id: &Id| self.table.get(*id).is_some_and(|record| record.status == Status::Waiting);
+        successors.filter(waiting).chain(self.loans.waiters(id)).collect()
+    }
+}
+
+/// Tasks that are reached from one, each once.
+struct Search {
+    seen: BTreeSet<Id>,
+    open: Vec<Id>,
+}
+
+impl Search {
+    fn from(id: Id) -> Search {
+        Search { seen: BTreeSet::from([id]), open: vec![id] }
+    }
+
+    fn reach(&mut self, ids: Vec<Id>) {
+        let Search { seen, open } = self;
+        open.extend(ids.into_iter().filter(|id| seen.insert(*id)));
+    }
+
+    fn next(&mut self) -> Option<Id> {
+        self.open.pop()
     }
 }

@@ -201,25 +201,47 @@ impl Core {
     /// A governed task waits for the end of the run: it is left out of what it waits for, with what comes after it.
     /// True where that was the last thing others waited for too.
     pub(crate) fn awaits_the_end(&mut self, id: Id) -> bool {
+        if let Some(record) = self.table.get_mut(id) {
+            record.ties_mut().ends_awaited += 1;
+        }
         for id in self.with_successors(id) {
             let Some(record) = self.table.get_mut(id) else { continue };
-            if record.in_scope && record.outcome.is_none() && !record.awaits_the_end {
-                record.awaits_the_end = true;
-                self.scope.unfinished -= 1;
+            if record.outcome.is_none() && !std::mem::replace(&mut record.awaits_the_end, true) {
+                self.scope.unfinished -= usize::from(record.in_scope);
             }
         }
         self.scope.unfinished == 0
     }
 
-    /// The task has given up waiting for the end of the run: others wait for it again, and for what comes after it.
+    /// The task has given up one wait for the end of the run. With its last one others wait for it again, and for what
+    /// comes after it, unless that comes after another task that awaits the end.
     pub(crate) fn awaits_the_end_no_more(&mut self, id: Id) {
-        for id in self.with_successors(id) {
-            let Some(record) = self.table.get_mut(id) else { continue };
-            if record.in_scope && record.awaits_the_end && record.outcome.is_none() {
-                record.awaits_the_end = false;
-                self.scope.unfinished += 1;
+        let record = self.table.get_mut(id).filter(|record| record.outcome.is_none());
+        let Some(ties) = record.and_then(|record| record.ties.as_mut()) else { return };
+        ties.ends_awaited = ties.ends_awaited.saturating_sub(1);
+        if ties.ends_awaited > 0 {
+            return;
+        }
+        let number = |id: &Id| self.table.get(*id).map(|record| record.number);
+        let mut all = self.with_successors(id);
+        // Predecessors are declared first, so each is judged before what comes after it.
+        all.sort_unstable_by_key(number);
+        for id in all {
+            let Some(record) = self.table.get(id) else { continue };
+            if record.awaits_the_end && record.outcome.is_none() && !self.must_await_the_end(record) {
+                self.scope.unfinished += usize::from(record.in_scope);
+                self.table.live(id).awaits_the_end = false;
             }
         }
+    }
+
+    /// Whether the task awaits the end of the run, or comes after one that does.
+    fn must_await_the_end(&self, record: &Record) -> bool {
+        let Some(ties) = &record.ties else { return false };
+        let awaits = |id: &Id| {
+            self.table.get(*id).is_some_and(|record| record.awaits_the_end && record.outcome.is_none())
+        };
+        ties.ends_awaited > 0 || ties.predecessors.iter().any(awaits)
     }
 
     /// A task and all that comes after it, each once.

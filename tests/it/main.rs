@@ -16,6 +16,7 @@ mod laws;
 mod blocking;
 mod program;
 mod woken_stuck;
+mod waits;
 mod wakers;
 mod quiet;
 mod local;

@@ -16,7 +16,7 @@ use super::{Event, STUCK_AFTER, Settings};
 use crate::clock::Stamp;
 use crate::outcome::{CancelReason, Outcome};
 use crate::queue::Queue;
-use crate::scheduler::{Actions, Class, Core};
+use crate::scheduler::{Actions, Class, Core, Loan};
 use crate::table::Id;
 
 /// What is known of a task without asking the core.
@@ -51,10 +51,12 @@ pub(super) struct Known {
     in_scope: bool,
     aside: bool,
     awaits_the_end: bool,
+    /// Its waits for the end of the run that it has not given up.
+    ends_awaited: u32,
     /// Whom it waits for, once for each wait.
-    waits_for: Vec<usize>,
+    waits_for: Vec<(usize, Loan)>,
     /// A wait that is over for the core and whose future is still there.
-    stale_wait: Option<usize>,
+    stale_wait: Option<Loan>,
     delayed: Option<Stamp>,
     slow: bool,
     /// How many late tasks had left before it did.
@@ -197,19 +199,17 @@ impl World {
             Event::AwaitEnd => {
                 if let Some(i) = self.polling {
                     self.announced |= self.core.awaits_the_end(self.tasks[i].id);
+                    self.tasks[i].ends_awaited += 1;
                     for i in self.with_successors(i) {
                         let task = &mut self.tasks[i];
-                        task.awaits_the_end |= task.in_scope && task.outcome.is_none();
+                        task.awaits_the_end |= task.outcome.is_none();
                     }
                 }
             }
             Event::AwaitEndNoMore(n) => {
                 if let Some(i) = self.which(*n) {
                     self.core.awaits_the_end_no_more(self.tasks[i].id);
-                    for i in self.with_successors(i) {
-                        let task = &mut self.tasks[i];
-                        task.awaits_the_end &= task.outcome.is_some();
-                    }
+                    self.gives_up_the_end(i);
                 }
             }
             Event::Close { lost } => {

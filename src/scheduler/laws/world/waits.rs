@@ -1,7 +1,7 @@
 //! Tasks that wait for each other: who lends a slot, and which wait would close a cycle.
 
 use super::World;
-use crate::scheduler::Actions;
+use crate::scheduler::{Actions, Target};
 
 impl World {
     pub(super) fn wait_begins(&mut self, stuck: bool, target: usize, actions: &mut Actions) {
@@ -11,7 +11,7 @@ impl World {
         let (Some(i), Some(j)) = (waiter, self.which(target)) else { return };
         let (waiting, awaited) = (self.tasks[i].id, self.tasks[j].id);
         let begun = self.core.wait_begins(waiting, awaited, self.now, actions);
-        if begun == Ok(true) {
+        if matches!(begun, Ok(Some(_))) {
             self.hand_on(i, j);
         }
         match begun {
@@ -27,9 +27,9 @@ impl World {
                 }
             }
             Ok(lent) => {
-                assert!(lent, "a task that waits lends its slot");
+                let loan = lent.expect("a task that waits lends its slot");
                 assert!(!self.reaches(j, i), "a cycle of waits from task {i} over task {j}");
-                self.tasks[i].waits_for.push(j);
+                self.tasks[i].waits_for.push((j, loan));
             }
         }
     }
@@ -37,19 +37,40 @@ impl World {
     pub(super) fn wait_ends(&mut self, n: usize) {
         let Some(i) = self.which(n) else { return };
         let task = &mut self.tasks[i];
-        if let Some(j) = task.waits_for.pop().or(task.stale_wait.take()) {
-            let (waiter, target) = (task.id, self.tasks[j].id);
-            self.core.wait_ends(waiter, target);
+        let loan = task.waits_for.pop().map(|(_, loan)| loan).or(task.stale_wait.take());
+        if let Some(loan) = loan {
+            self.core.wait_ends(task.id, loan, Target::Task(task.id), false);
         }
     }
 
     /// The waiting future may outlive its wait, and is dropped later.
     pub(super) fn nobody_waits_for(&mut self, ended: usize) {
         for (i, task) in self.tasks.iter_mut().enumerate() {
-            if let Some(&j) = task.waits_for.iter().find(|&&j| i == ended || j == ended) {
-                task.stale_wait = Some(j);
-                task.waits_for.retain(|&j| i != ended && j != ended);
+            if let Some(&(_, loan)) = task.waits_for.iter().find(|&&(j, _)| i == ended || j == ended) {
+                task.stale_wait = Some(loan);
+                task.waits_for.retain(|&(j, _)| i != ended && j != ended);
             }
+        }
+    }
+
+    /// A task gives up one of its waits for the end of the run: who awaits the end then follows from the rest.
+    pub(super) fn gives_up_the_end(&mut self, i: usize) {
+        if self.tasks[i].ends_awaited == 0 || self.tasks[i].outcome.is_some() {
+            return;
+        }
+        self.tasks[i].ends_awaited -= 1;
+        if self.tasks[i].ends_awaited > 0 {
+            return;
+        }
+        let mut all: Vec<usize> = self.with_successors(i).into_iter().collect();
+        all.sort_unstable();
+        for i in all {
+            let after = self.tasks[i]
+                .after
+                .iter()
+                .any(|&(p, _)| self.tasks[p].awaits_the_end && self.tasks[p].outcome.is_none());
+            let task = &mut self.tasks[i];
+            task.awaits_the_end &= task.outcome.is_some() || task.ends_awaited > 0 || after;
         }
     }
 
@@ -62,7 +83,7 @@ impl World {
     pub(super) fn needs(&self, i: usize) -> impl Iterator<Item = usize> {
         let task = &self.tasks[i];
         let after = task.after.iter().map(|&(p, _)| p).filter(|_| task.waits());
-        after.chain(task.waits_for.iter().copied()).filter(|&j| self.tasks[j].outcome.is_none())
+        after.chain(task.waits_for.iter().map(|&(j, _)| j)).filter(|&j| self.tasks[j].outcome.is_none())
     }
 
     fn reaches(&self, from: usize, to: usize) -> bool {
