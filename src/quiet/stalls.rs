@@ -51,15 +51,6 @@ pub(crate) enum Whose {
     Application,
 }
 
-impl Poll {
-    /// Whether it fills at least half of a stall of this worker.
-    fn explains(&self, start: Stamp, end: Stamp, worker: Option<usize>) -> bool {
-        let there = worker.is_none() || worker == self.worker;
-        let overlap = self.end.unwrap_or(end).min(end).since(self.start.max(start));
-        there && 2 * overlap >= end.since(start)
-    }
-}
-
 /// What a new sighting means for the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sighting {
@@ -94,7 +85,7 @@ impl Stalls {
         }
         let nameless = |stall: &&mut Stall| stall.who.is_none() && !self.name_nobody;
         for stall in self.seen.iter_mut().rev().take(NEAR).filter(nameless) {
-            if poll.explains(stall.start, stall.end, stall.worker) {
+            if explains(&poll, stall.start, stall.end, stall.worker, self.on_workers_only) {
                 stall.who = Some(Arc::clone(&poll.name));
             }
         }
@@ -116,8 +107,8 @@ impl Stalls {
         in_progress: &[Poll],
     ) -> Sighting {
         // The last remembered is the innermost: an observed future inside another one ends first.
-        let culprit =
-            self.polls.iter().chain(in_progress).find(|poll| poll.explains(start, end, worker)).cloned();
+        let explains = |poll: &&Poll| explains(poll, start, end, worker, self.on_workers_only);
+        let culprit = self.polls.iter().chain(in_progress).find(explains).cloned();
         let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name)).filter(|_| !self.name_nobody);
         let whose = culprit.map(|poll| poll.whose);
         let mut new = false;
@@ -173,6 +164,18 @@ impl Stalls {
     }
 }
 
+/// Whether a poll fills at least half of a stall of this worker. Where it is not known which worker was held, but which one
+/// polled, the poll has to be a long one itself: a shorter one on another worker may have lain beside it.
+fn explains(poll: &Poll, start: Stamp, end: Stamp, worker: Option<usize>, on_workers_only: bool) -> bool {
+    let ended = poll.end.unwrap_or(end);
+    let there = match worker {
+        Some(_) => worker == poll.worker,
+        None => !on_workers_only || ended.since(poll.start) >= LONG_TASK,
+    };
+    let overlap = ended.min(end).since(poll.start.max(start));
+    there && 2 * overlap >= end.since(start)
+}
+
 /// The name a long task is shown under.
 pub(crate) fn name_of(who: Option<&Arc<str>>, worker: Option<usize>) -> Arc<str> {
     match (who, worker) {
@@ -224,6 +227,17 @@ mod tests {
         assert!(!sighting.by_idle_task);
         // A poll that ended before does not explain a later stall.
         assert_eq!(&*stalls.saw(at(300), at(380), Some(1), &[]).who, "unknown (worker 1)");
+    }
+
+    /// I24: on several workers, a lag of the probe alone does not say whose.
+    #[test]
+    fn a_short_poll_beside_a_stall_of_an_unknown_worker_is_not_named() {
+        let mut stalls = Stalls { on_workers_only: true, ..Stalls::default() };
+        stalls.poll_ended(poll(100, Some(145), "short", Whose::Governed(Queue::Normal)));
+        let sighting = stalls.saw(at(104), at(180), None, &[]);
+        assert_eq!((&*sighting.who, sighting.governed), ("unknown", false));
+        stalls.poll_ended(poll(300, Some(360), "long", Whose::Governed(Queue::Normal)));
+        assert_eq!(&*stalls.saw(at(304), at(362), None, &[]).who, "long");
     }
 
     #[test]

@@ -108,6 +108,16 @@ impl Report {
     }
 
     fn what_froze_longest(&self) -> Sentence {
+        let says = self.longest_freeze();
+        if self.stops.is_empty() {
+            return says;
+        }
+        let stopped: Duration =
+            self.stops.iter().map(|stop| stop.length).fold(Duration::ZERO, Duration::saturating_add);
+        says.words(format!(" The process itself did not run for {}.", fit(stopped)))
+    }
+
+    fn longest_freeze(&self) -> Sentence {
         let says = Sentence::default();
         let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) else {
             return says.words(match self.cost.looks {

@@ -77,6 +77,12 @@ fn a_stop_of_the_process_is_told_and_blamed_on_nobody() {
         let Some(report) = stopped(runtime) else { return };
         let stopped: Duration = report.stops.iter().map(|stop| stop.length).sum();
         assert!(stopped >= ms(1_300), "{runtime}: {:?}", report.stops);
+        assert!(
+            report.headlines()[2].contains("The process itself did not run for 1."),
+            "{}",
+            report.headlines()[2]
+        );
+        assert!(report.to_string().contains("\nstopped: the process did not run"), "{report}");
         let innocent = report.task("innocent").unwrap();
         assert!(innocent.longest_poll < ms(1_000), "{runtime}: {:?}", innocent.longest_poll);
         assert!(!innocent.stuck, "{runtime}");

@@ -87,7 +87,7 @@ fn cut(durability: Durability) -> Result<(usize, usize), String> {
         until_arrived(&server, &durable);
     }
     balance(next.shutdown_blocking(secs(5)));
-    let arrived = server.look(|ledger| names_in(ledger));
+    let arrived = server.look(names_in);
     let there = durable.iter().filter(|name| arrived.contains_key(*name)).count();
     Ok((there, durable.len() - there))
 }
