@@ -33,6 +33,12 @@ impl<T> Asker<T> {
         self.0.await.ok()
     }
 
+    /// None: whoever should answer is gone.
+    #[cfg(feature = "spool")]
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        std::pin::Pin::new(&mut self.0).poll(cx).map(Result::ok)
+    }
+
     /// None: the driver is gone, or the limit has passed.
     #[expect(
         clippy::disallowed_methods,

@@ -75,7 +75,8 @@ impl Place {
     }
 }
 
-/// The disk's calls, of which one may hang and be left behind.
+/// For what a transport or a source of tokens of the application's own has that blocks: disk and names have threads of
+/// their own.
 const BLOCKING_THREADS: usize = 4;
 
 impl Launch {
@@ -158,6 +159,6 @@ impl Launch {
 
 fn own_runtime() -> Result<Runtime, Error> {
     let mut builder = Builder::new_current_thread();
-    builder.enable_all().max_blocking_threads(BLOCKING_THREADS).thread_name("afterboot-beacon-disk");
+    builder.enable_all().max_blocking_threads(BLOCKING_THREADS).thread_name("afterboot-block");
     builder.build().map_err(Error::start)
 }

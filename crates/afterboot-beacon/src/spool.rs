@@ -15,6 +15,7 @@ mod place;
 mod sql;
 mod db;
 mod damage;
+mod alive;
 mod store;
 mod dead_store;
 mod adopt;

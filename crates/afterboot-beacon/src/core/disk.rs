@@ -51,6 +51,12 @@ impl Core {
         taken
     }
 
+    /// Are there receipts to be given?
+    pub(crate) fn somebody_waits_for_the_disk(&self) -> bool {
+        let mut open = self.open.iter().flatten();
+        !self.for_disk.is_empty() || open.any(|open| !open.batch.receipts.is_empty())
+    }
+
     fn next_to_leave(&mut self) -> Option<Batch> {
         let mut queues = [&mut self.for_disk].into_iter().chain(&mut self.queues).chain([&mut self.replay]);
         queues.find_map(VecDeque::pop_front)

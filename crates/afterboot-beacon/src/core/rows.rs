@@ -120,7 +120,22 @@ impl Core {
         self.settled_rows.extend(rows);
     }
 
-    /// The spool hangs, and there will be another one. The largest row number that is known of the old one, which the
+    /// A call that would delete these rows takes too long: they may be there or not.
+    pub(crate) fn rows_are_doubtful(&mut self, rows: impl Iterator<Item = i64>) {
+        for row in rows {
+            if let Some(alive) = self.resident.get_mut(&row) {
+                *alive = false;
+            }
+        }
+    }
+
+    /// Batches that nobody waited for any more were written to these rows after all, and are in memory.
+    pub(crate) fn written_late(&mut self, rows: impl Iterator<Item = i64> + Clone) {
+        self.rows_are_doubtful(rows.clone());
+        self.settled_rows.extend(rows);
+    }
+
+    /// The spool has gone with its thread, and there will be another one. The largest row number that is known of the old one, which the
     /// new one must not give again.
     pub(crate) fn spool_left_behind(&mut self) -> i64 {
         let last = self.resident.keys().chain(&self.settled_rows).max().copied();

@@ -1,25 +1,26 @@
-//! The spool, on the runtime's blocking pool: one call at a time, none waited for longer than a time limit.
+//! The spool, on a thread of its own: one call at a time, none waited for longer than a time limit.
 
 mod calls;
 mod last;
 mod rows;
+mod trouble;
+mod worker;
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::Instant;
 
 use self::calls::{Call, Done};
+use self::trouble::{Attempt, Trouble};
+use self::worker::Worker;
 use super::Driver;
-use crate::answer::Answerer;
+use crate::answer::{Answerer, Asker};
 use crate::core::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
 use crate::dead::{DeadId, DeadLetter};
-use crate::event::BeaconEvent;
-use crate::shared::lock;
-use crate::spool::{Durability, Spool, SpoolOptions};
+use crate::spool::{Durability, SpoolOptions};
 
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -27,9 +28,6 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// On the way out so many batches are written at a time: what is written when time is up is saved, and compressing them
 /// takes milliseconds.
 const WRITE_AT_ONCE: usize = 10;
-
-/// A spool that does not work is tried again after this time.
-const TRY_AGAIN: Duration = Duration::from_secs(30);
 
 /// How often expired rows, and what neighbours left that have died, are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
@@ -69,22 +67,38 @@ struct Erasing {
 #[derive(Debug)]
 enum InHand {
     Nothing,
+    /// The call took too long, and this went on without it.
+    LeftBehind,
     Rows(Vec<i64>),
     Batches(Vec<Batch>),
     Dead(Vec<DeadBatch>),
-    Erase { answer: Answerer<Result<u64, String>>, in_memory: u64 },
+    Erase {
+        answer: Answerer<Result<u64, String>>,
+        in_memory: u64,
+    },
     Asked(DeadCommand),
+}
+
+/// A call under way.
+struct Busy {
+    done: Asker<Done>,
+    in_hand: InHand,
+    until: Moment,
+    /// It was to be done by then, and it is not: nobody waits for it any more, and nothing else is asked.
+    is_late: bool,
 }
 
 pub(super) struct Disk {
     app: String,
     options: DiskOptions,
-    spool: Option<Arc<Mutex<Spool>>>,
-    /// Of a spool that was left behind.
+    worker: Option<Worker>,
+    /// The worker has the spool.
+    is_open: bool,
+    /// Of a spool that went with its thread.
     last_row: i64,
-    busy: Option<(JoinHandle<Done>, InHand, Moment)>,
-    /// It does not work, and is looked at again at this moment.
-    trouble_until: Option<Moment>,
+    busy: Option<Busy>,
+    trouble: Option<Trouble>,
+    again_after: Duration,
     asked: Vec<DeadCommand>,
     erasing: Vec<Erasing>,
     tidy_at: Moment,
@@ -100,18 +114,20 @@ impl fmt::Debug for Disk {
     }
 }
 
-/// A call that ended, or was left behind, with what it had in hand.
-pub(super) struct Finished(Result<Done, String>, InHand);
+/// A call that ended with what it had in hand. None: its thread ended with it.
+pub(super) struct Finished(Option<Done>, InHand);
 
 impl Disk {
     pub(super) fn new(app: String, options: DiskOptions) -> Disk {
         Disk {
             app,
             options,
-            spool: None,
+            worker: None,
+            is_open: false,
             last_row: 0,
             busy: None,
-            trouble_until: None,
+            trouble: None,
+            again_after: Disk::first_again(),
             asked: Vec::new(),
             erasing: Vec::new(),
             tidy_at: TIDY_EVERY,
@@ -120,20 +136,27 @@ impl Disk {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Finished> {
-        let Some((call, ..)) = &mut self.busy else { return Poll::Pending };
-        let Poll::Ready(done) = std::pin::Pin::new(call).poll(cx) else { return Poll::Pending };
-        let in_hand = self.busy.take().map_or(InHand::Nothing, |(_, in_hand, _)| in_hand);
-        // A call is ours and does not panic; if it does, it has failed.
-        Poll::Ready(Finished(done.map_err(|error| error.to_string()), in_hand))
+        let Some(busy) = &mut self.busy else { return Poll::Pending };
+        let Poll::Ready(done) = busy.done.poll(cx) else {
+            // A paused clock jumps as soon as its runtime has nothing to do, and the disk's thread is none of it.
+            if !busy.is_late && clock_stands_still() {
+                std::thread::yield_now();
+                cx.waker().wake_by_ref();
+            }
+            return Poll::Pending;
+        };
+        let in_hand = self.busy.take().map_or(InHand::Nothing, |busy| busy.in_hand);
+        Poll::Ready(Finished(done, in_hand))
     }
 
     pub(super) fn looks_again(&self) -> Moment {
         if !self.options.has_spool() {
             return Moment::MAX;
         }
-        match (&self.busy, self.trouble_until) {
-            (Some((_, _, until)), _) => *until,
-            (None, Some(until)) => until,
+        match (&self.busy, &self.trouble) {
+            (Some(busy), _) if busy.is_late => Moment::MAX,
+            (Some(busy), _) => busy.until,
+            (None, Some(trouble)) => trouble.again(),
             (None, None) => self.tidy_at,
         }
     }
@@ -142,28 +165,24 @@ impl Disk {
         self.busy.is_some()
     }
 
+    pub(super) fn is_late(&self) -> bool {
+        self.busy.as_ref().is_some_and(|busy| busy.is_late)
+    }
+
     /// It works, and nothing is asked of it.
     pub(super) fn is_free(&self) -> bool {
-        self.spool.is_some() && self.trouble_until.is_none() && !self.is_busy()
+        self.is_open && self.trouble.is_none() && !self.is_busy()
     }
 
     /// Before leaving, a disk that did not work is asked once more.
     pub(super) fn last_chance(&mut self) {
-        self.trouble_until = None;
-    }
-
-    fn call(&mut self, call: Call, in_hand: InHand, now: Now) {
-        let job = call.job(self.spool.clone(), self.options.durability, rows::stamp(now));
-        self.busy = Some((spawn_blocking(job), in_hand, now.at + TIME_LIMIT));
+        self.trouble = None;
     }
 
     /// What is being written is as good as lost.
     pub(super) fn give_up_writing(&mut self) -> Vec<Batch> {
         match self.busy.take() {
-            Some((call, InHand::Batches(batches), _)) => {
-                call.abort();
-                batches
-            }
+            Some(Busy { in_hand: InHand::Batches(batches), .. }) => batches,
             other => {
                 self.busy = other;
                 Vec::new()
@@ -171,15 +190,27 @@ impl Disk {
         }
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self, now: Now) {
         self.closing = true;
+        if self.is_late() {
+            // It closes by itself, if its call ever ends.
+            (self.busy, self.worker) = (None, None);
+        }
         if self.is_busy() {
             return;
         }
-        if let Some(spool) = self.spool.take() {
-            self.busy = Some((spawn_blocking(move || calls::close(spool)), InHand::Nothing, Moment::MAX));
+        if let Some(worker) = self.worker.take().filter(|_| self.is_open) {
+            let done = worker.ask(Call::Close, self.options.durability, rows::stamp(now));
+            let in_hand = InHand::Nothing;
+            self.busy = Some(Busy { done, in_hand, until: Moment::MAX, is_late: false });
         }
     }
+}
+
+/// Is tokio's clock paused? A clock that runs shows two moments, and one that is too coarse for it costs nothing but a
+/// look more.
+fn clock_stands_still() -> bool {
+    Instant::now() == Instant::now()
 }
 
 impl Driver {
@@ -192,34 +223,69 @@ impl Driver {
             drop(core);
             return self.refuse_commands("the beacon has no spool");
         }
-        if let Some((_, _, until)) = &self.disk.busy {
-            if *until > now.at {
-                return;
+        match &self.disk.busy {
+            Some(busy) if busy.is_late => return self.refuse_disk(now),
+            Some(busy) if busy.until > now.at => return,
+            Some(_) => {
+                self.leave_behind(now);
+                return self.refuse_disk(now);
             }
-            self.leave_behind(now);
+            None => {}
         }
         if self.disk.closing || self.phase().is_some_and(|phase| phase != super::leave::Phase::Sending) {
             return;
         }
-        match self.disk.trouble_until {
-            Some(until) if until > now.at => return self.refuse_disk(now),
-            Some(_) => {
-                self.disk.trouble_until = None;
-                if self.disk.spool.is_some() {
-                    self.recovered();
+        let attempt = self.disk.trouble.map(|trouble| trouble.attempt(now));
+        if attempt == Some(Attempt::No) {
+            return self.refuse_disk(now);
+        }
+        let wanted = attempt == Some(Attempt::Wanted);
+        if wanted && !self.disk_is_wanted() {
+            return;
+        }
+        let Some((call, in_hand)) = self.next_call(now) else {
+            if attempt == Some(Attempt::Any) {
+                self.ask_disk(Call::Probe, InHand::Nothing, now);
+            }
+            return;
+        };
+        self.ask_disk(call, in_hand, now);
+    }
+
+    /// Does somebody wait for it?
+    fn disk_is_wanted(&self) -> bool {
+        let commands = !self.disk.asked.is_empty() || !self.disk.erasing.is_empty();
+        commands || self.shared.core().somebody_waits_for_the_disk()
+    }
+
+    /// False: no thread is to be had for it.
+    fn ask_disk(&mut self, call: Call, in_hand: InHand, now: Now) -> bool {
+        if self.disk.worker.is_none() {
+            match Worker::start() {
+                Ok(worker) => self.disk.worker = Some(worker),
+                Err(error) => {
+                    self.call_failed(&format!("no thread can be had for the disk: {error}"), in_hand, now);
+                    return false;
                 }
             }
-            None => {}
         }
-        if let Some((call, in_hand)) = self.next_call(now) {
-            self.disk.call(call, in_hand, now);
+        if let Some(worker) = &self.disk.worker {
+            let done = worker.ask(call, self.disk.options.durability, rows::stamp(now));
+            let until = now.at.saturating_add(TIME_LIMIT);
+            self.disk.busy = Some(Busy { done, in_hand, until, is_late: false });
         }
+        true
     }
 
     /// On the way out: what is in memory, dead letters and rows that are done with. True: something is being done.
     pub(super) fn begin_parting_call(&mut self, now: Now) -> bool {
-        if self.disk.spool.is_none() || self.disk.trouble_until.is_some() {
+        if self.disk.trouble.is_some() || self.disk.is_busy() {
             return false;
+        }
+        if !self.disk.is_open {
+            let Some(open) = self.open_call() else { return false };
+            let needed = !self.shared.core().is_drained();
+            return needed && self.ask_disk(open, InHand::Nothing, now);
         }
         let mut core = self.shared.core();
         let batches = core.take_to_leave(WRITE_AT_ONCE, now);
@@ -230,15 +296,17 @@ impl Driver {
         };
         drop(core);
         let Some((call, in_hand)) = call else { return false };
-        self.disk.call(call, in_hand, now);
-        true
+        self.ask_disk(call, in_hand, now)
+    }
+
+    fn open_call(&self) -> Option<Call> {
+        let options = self.disk.options.spool.clone()?;
+        Some(Call::Open { options, app: self.disk.app.clone(), last_row: self.disk.last_row })
     }
 
     fn next_call(&mut self, now: Now) -> Option<(Call, InHand)> {
-        if self.disk.spool.is_none() {
-            let options = self.disk.options.spool.clone()?;
-            let open = Call::Open { options, app: self.disk.app.clone(), last_row: self.disk.last_row };
-            return Some((open, InHand::Nothing));
+        if !self.disk.is_open {
+            return self.open_call().map(|open| (open, InHand::Nothing));
         }
         let may_replay = self.may_replay();
         let mut core = self.shared.core();
@@ -274,53 +342,15 @@ impl Driver {
         let now = self.shared.now();
         let Finished(done, in_hand) = finished;
         match done {
-            Ok(done) => self.call_done(done, in_hand, now),
-            Err(why) => self.call_failed(&why, in_hand, now),
+            Some(done) => self.call_done(done, in_hand, now),
+            // A call is ours and does not panic; if it does, the spool has gone with it.
+            None => {
+                (self.disk.worker, self.disk.is_open) = (None, false);
+                self.call_failed("the disk's thread ended", in_hand, now);
+                let last = self.shared.core().spool_left_behind();
+                self.disk.last_row = self.disk.last_row.max(last);
+            }
         }
-    }
-
-    /// The call goes on somewhere, and what it had in hand goes on here.
-    fn leave_behind(&mut self, now: Now) {
-        let Some((_, in_hand, _)) = self.disk.busy.take() else { return };
-        self.disk.spool = None;
-        self.call_failed("the disk did not answer in time", in_hand, now);
-        let last = self.shared.core().spool_left_behind();
-        self.disk.last_row = self.disk.last_row.max(last);
-    }
-
-    fn call_failed(&mut self, why: &str, in_hand: InHand, now: Now) {
-        self.disk.trouble_until = Some(now.at + TRY_AGAIN);
-        self.shared.core().spool_lost();
-        match in_hand {
-            InHand::Nothing => {}
-            InHand::Rows(rows) => self.shared.core().keep_settled_rows(rows),
-            InHand::Batches(batches) => self.shared.core().not_spooled(batches, why),
-            InHand::Dead(dead) => self.shared.core().keep_dead(dead),
-            InHand::Erase { answer, .. } => answer.say(Err(why.to_owned())),
-            InHand::Asked(command) => refuse(command, why),
-        }
-        let first = lock(&self.shared.quality).spool_trouble.replace(why.to_owned()).is_none();
-        if first {
-            tracing::warn!(why, "the spool does not work: events stay in memory");
-            self.tell(|| BeaconEvent::SpoolTrouble { why: why.to_owned() });
-        }
-    }
-
-    fn recovered(&mut self) {
-        self.shared.core().spool_found();
-        if lock(&self.shared.quality).spool_trouble.take().is_some() {
-            self.tell(|| BeaconEvent::SpoolBack);
-        }
-    }
-
-    /// While it does not work, nobody waits for it.
-    fn refuse_disk(&mut self, now: Now) {
-        let why = lock(&self.shared.quality).spool_trouble.clone().unwrap_or_default();
-        let mut core = self.shared.core();
-        let batches = core.take_for_disk(now);
-        core.not_spooled(batches, &why);
-        drop(core);
-        self.refuse_commands(&why);
     }
 
     fn refuse_commands(&mut self, why: &str) {

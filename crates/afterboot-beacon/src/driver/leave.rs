@@ -138,7 +138,7 @@ impl Driver {
             self.enter(Phase::Spooling);
         }
         if self.phase() == Some(Phase::Spooling) {
-            if now.at < deadline && self.disk.is_busy() {
+            if now.at < deadline && self.waits_for_disk() {
                 return;
             }
             if now.at < deadline && self.begin_parting_call(now) {
@@ -148,7 +148,7 @@ impl Driver {
                 let unsaved = self.disk.give_up_writing();
                 self.shared.core().abandon(unsaved, now);
                 self.enter(Phase::Closing);
-                self.disk.close();
+                self.disk.close(now);
             } else {
                 return self.left();
             }
@@ -156,6 +156,11 @@ impl Driver {
         if self.phase() == Some(Phase::Closing) && (now.at >= deadline || !self.disk.is_busy()) {
             self.left();
         }
+    }
+
+    /// A disk that hangs is waited for only where it could still save something.
+    fn waits_for_disk(&self) -> bool {
+        self.disk.is_busy() && !(self.disk.is_late() && self.shared.core().is_drained())
     }
 
     fn enter(&mut self, phase: Phase) {

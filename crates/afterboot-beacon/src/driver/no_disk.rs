@@ -46,6 +46,10 @@ impl Disk {
         false
     }
 
+    pub(super) fn is_late(&self) -> bool {
+        false
+    }
+
     pub(super) fn is_free(&self) -> bool {
         false
     }
@@ -56,7 +60,7 @@ impl Disk {
         Vec::new()
     }
 
-    pub(super) fn close(&mut self) {}
+    pub(super) fn close(&mut self, _: Now) {}
 
     pub(super) fn save_now(&mut self, _: &Shared, batches: Vec<Batch>, _: Now) -> Vec<Batch> {
         batches

@@ -6,8 +6,8 @@ use super::damage;
 use super::db::{self, Db};
 use super::place::{Home, Root};
 use super::{
-    Change, Durability, Evicted, Lost, NewRow, Numbers, Put, Row, RowId, SpoolError, SpoolOptions, Stamp,
-    Totals, Why, sql,
+    Change, Durability, Evicted, Lost, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Stamp, Totals, Why,
+    sql,
 };
 use crate::wire::StreamId;
 
@@ -27,9 +27,9 @@ pub(crate) struct Spool {
     pub(super) options: SpoolOptions,
     pub(super) totals: Totals,
     pub(super) dead: Totals,
-    lost: Lost,
+    pub(super) lost: Lost,
     // The first and the last number of each stream that the file has held since it was last empty.
-    numbers: HashMap<StreamId, (u64, u64)>,
+    pub(super) numbers: HashMap<StreamId, (u64, u64)>,
     // A fresh file goes on numbering where the lost one was: a caller may still hold the ids of its rows.
     pub(super) last_id: i64,
 }
@@ -159,26 +159,6 @@ impl Spool {
         self.db.as_ref().ok_or_else(|| SpoolError::sql("open", rusqlite::Error::InvalidQuery))
     }
 
-    /// Does the work; where the file turns out to be corrupt, once more on a fresh one. Where the disk is full, once
-    /// more after the log was written back, as it is written from its beginning then. That does not help where the
-    /// file has to grow first.
-    pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
-        self.ready()?;
-        match work(self) {
-            Err(error) if error.is_corrupt() => {
-                self.forget();
-                self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
-                self.ready()?;
-                work(self)
-            }
-            Err(error) if error.is_full() => {
-                self.db()?.restart_log();
-                work(self)
-            }
-            done => done,
-        }
-    }
-
     pub(super) fn note_numbers(&mut self, rows: &[NewRow]) {
         if self.totals.rows == 0 {
             self.numbers.clear();
@@ -188,48 +168,6 @@ impl Spool {
             let known = self.numbers.entry(row.stream).or_insert((row.first_seq, row.last_seq));
             *known = (known.0.min(row.first_seq), known.1.max(row.last_seq));
         }
-    }
-
-    /// Gives up the file.
-    fn forget(&mut self) {
-        self.db = None;
-        self.lost.events += self.totals.events;
-        self.lost.letters += self.dead.own;
-        self.lost.file = true;
-        let numbers = self.numbers.drain().map(|(stream, (first, last))| Numbers { stream, first, last });
-        self.lost.numbers.extend(numbers);
-        (self.totals, self.dead) = Default::default();
-    }
-
-    fn ready(&mut self) -> Result<()> {
-        // Whoever cleans up folders may have taken the directory away; writing on into nameless files would go well.
-        if !self.home.is_named() {
-            self.forget();
-            self.root = Root::prepare(&self.options.dir)?;
-            self.home = Home::create(&self.root)?;
-        }
-        if self.db.is_some() {
-            return Ok(());
-        }
-        let db = match Db::open(&self.home.db()) {
-            Err(error) if error.is_corrupt() => {
-                self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
-                Db::open(&self.home.db())?
-            }
-            opened => opened?,
-        };
-        // Twice the bytes, for pages that are half empty, and for dead letters and the schema.
-        let pages = (self.options.max_bytes / 2 * 5) / 4096 + 256;
-        db.limit_pages(u32::try_from(pages).unwrap_or(u32::MAX - 1))?;
-        let begin = |conn: &Connection| {
-            conn.execute("DELETE FROM sqlite_sequence", [])?;
-            let seed = "INSERT INTO sqlite_sequence (name, seq) VALUES ('batch', ?1), ('dead', ?1)";
-            conn.execute(seed, [self.last_id])?;
-            Ok((db::count(conn, sql::COUNT)?, db::count(conn, sql::COUNT_DEAD)?))
-        };
-        (self.totals, self.dead) = begin(db.conn()).map_err(|error| SpoolError::sql("open", error))?;
-        self.db = Some(db);
-        Ok(())
     }
 
     fn drop_damaged(&mut self, ids: &[RowId]) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod connect;
 mod endpoint;
+mod names;
 
 pub use endpoint::EndpointError;
 
@@ -23,6 +24,7 @@ use tokio::runtime::Handle;
 
 use super::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
 use connect::Bounded;
+use names::Names;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -47,9 +49,9 @@ pub struct HttpTransport {
 
 #[derive(Clone)]
 enum AnyClient {
-    Plain(Client<Bounded<HttpConnector>, Full<Bytes>>),
+    Plain(Client<Bounded<HttpConnector<Names>>, Full<Bytes>>),
     #[cfg(feature = "tls")]
-    Tls(Client<Bounded<hyper_rustls::HttpsConnector<HttpConnector>>, Full<Bytes>>),
+    Tls(Client<Bounded<hyper_rustls::HttpsConnector<HttpConnector<Names>>>, Full<Bytes>>),
 }
 
 impl fmt::Debug for HttpTransport {
@@ -83,7 +85,7 @@ impl HttpTransport {
 
 impl AnyClient {
     fn new(endpoint: &Uri, limit: Duration) -> std::io::Result<AnyClient> {
-        let mut tcp = HttpConnector::new();
+        let mut tcp = HttpConnector::new_with_resolver(Names::default());
         // A batch is one write: nothing is gained by waiting for more.
         tcp.set_nodelay(true);
         let mut builder = Client::builder(TokioExecutor::new());

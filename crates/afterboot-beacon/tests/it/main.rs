@@ -27,6 +27,8 @@ mod torture;
 // Processes, which keep what they have in a spool.
 #[cfg(all(feature = "http", feature = "spool"))]
 mod backlog;
+#[cfg(all(feature = "http", feature = "spool", target_os = "linux"))]
+mod bulkhead;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod child;
 #[cfg(all(feature = "http", feature = "spool"))]
@@ -49,6 +51,8 @@ mod losses;
 mod process;
 #[cfg(all(feature = "http", feature = "spool", target_os = "linux"))]
 mod power;
+#[cfg(all(feature = "http", feature = "spool", target_os = "linux"))]
+mod shim;
 #[cfg(all(feature = "http", feature = "spool", unix))]
 mod signals;
 #[cfg(all(feature = "http", feature = "spool"))]

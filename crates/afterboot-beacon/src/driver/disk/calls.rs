@@ -1,7 +1,6 @@
 //! What is asked of the spool, and what its answers change.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{DeadCommand, InHand, rows};
 use crate::core::{Batch, Core, Now};
@@ -21,22 +20,45 @@ type Result<T> = std::result::Result<T, SpoolError>;
 
 #[derive(Debug)]
 pub(super) enum Call {
-    Open { options: SpoolOptions, app: String, last_row: i64 },
-    Put { gone: Vec<RowId>, rows: Vec<NewRow> },
+    Open {
+        options: SpoolOptions,
+        app: String,
+        last_row: i64,
+    },
+    Put {
+        gone: Vec<RowId>,
+        rows: Vec<NewRow>,
+    },
     Bury(Vec<NewDead>),
     Delete(Vec<i64>),
-    Replay { user: Option<String>, skip: HashSet<i64>, adopts: bool },
+    Replay {
+        user: Option<String>,
+        skip: HashSet<i64>,
+        adopts: bool,
+    },
     Tidy,
     Erase(String),
-    ListDead { after: Option<DeadId>, limit: usize },
+    ListDead {
+        after: Option<DeadId>,
+        limit: usize,
+    },
     ReplayDead(Vec<DeadId>),
     PurgeDead(Option<Vec<DeadId>>),
+    /// All that there is, when there is no runtime any more.
+    Last {
+        gone: Vec<RowId>,
+        rows: Vec<NewRow>,
+        dead: Vec<NewDead>,
+    },
+    /// Does it work again?
+    Probe,
+    Close,
 }
 
 /// What a call brought, and what was found to be lost meanwhile.
 #[derive(Debug)]
 pub(super) struct Done {
-    answer: Answer,
+    pub(super) answer: Answer,
     lost: Lost,
 }
 
@@ -47,8 +69,8 @@ impl Done {
 }
 
 #[derive(Debug)]
-enum Answer {
-    Opened(Result<Box<Spool>>),
+pub(super) enum Answer {
+    Opened(Result<()>),
     Written(Result<Put>),
     Buried(Result<Put>),
     Deleted(Result<()>),
@@ -58,16 +80,8 @@ enum Answer {
     DeadList(Result<Vec<DeadLetter>>),
     DeadReplayed(Result<Replayed>),
     DeadPurged(Result<Vec<Evicted>>),
+    Probed(Result<()>),
     Closed,
-}
-
-pub(super) fn close(spool: Arc<Mutex<Spool>>) -> Done {
-    if let Some(spool) = Arc::into_inner(spool) {
-        let spool = spool.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // What it holds is on disk whether or not its log is written back.
-        let _ = spool.close();
-    }
-    Done::new(Answer::Closed)
 }
 
 pub(super) fn put(mut batches: Vec<Batch>, now: Now) -> (Call, InHand) {
@@ -96,33 +110,40 @@ impl Call {
         }
     }
 
-    /// What runs on the blocking pool.
-    pub(super) fn job(
-        self,
-        spool: Option<Arc<Mutex<Spool>>>,
-        durability: Durability,
-        now: Stamp,
-    ) -> impl FnOnce() -> Done + Send + 'static {
-        move || {
-            let call = match self {
-                Call::Open { options, app, last_row } => {
-                    let opened = Spool::open_after(&options, &app, last_row).map(Box::new);
-                    return Done::new(Answer::Opened(opened));
-                }
-                call => call,
-            };
-            let Some(spool) = spool else { return Done::new(Answer::Closed) };
-            let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
-            let answer = call.ask(&mut spool, durability, &now);
-            Done { answer, lost: spool.take_lost() }
+    /// What the disk's thread does, with the spool that it has open.
+    pub(super) fn run(self, open: &mut Option<Spool>, durability: Durability, now: &Stamp) -> Done {
+        match self {
+            Call::Open { options, app, last_row } => {
+                // Where there is one already, this changes nothing for anybody.
+                let opened = match open {
+                    Some(_) => Ok(()),
+                    None => Spool::open_after(&options, &app, last_row).map(|spool| *open = Some(spool)),
+                };
+                Done::new(Answer::Opened(opened))
+            }
+            Call::Close => {
+                // What it holds is on disk whether or not its log is written back.
+                let _ = open.take().map(Spool::close);
+                Done::new(Answer::Closed)
+            }
+            call => {
+                let Some(spool) = open else { return Done::new(Answer::Closed) };
+                let answer = call.ask(spool, durability, now);
+                Done { answer, lost: spool.take_lost() }
+            }
         }
     }
 
     fn ask(self, spool: &mut Spool, durability: Durability, now: &Stamp) -> Answer {
         match self {
-            Call::Open { .. } => Answer::Closed,
+            Call::Open { .. } | Call::Close => Answer::Closed,
+            Call::Probe => Answer::Probed(spool.probe()),
             Call::Put { gone, rows } => {
                 let change = Change { gone: &gone, rows: &rows, dead: &[] };
+                Answer::Written(spool.change(change, durability, now))
+            }
+            Call::Last { gone, rows, dead } => {
+                let change = Change { gone: &gone, rows: &rows, dead: &dead };
                 Answer::Written(spool.change(change, durability, now))
             }
             Call::Bury(dead) => {
@@ -156,57 +177,98 @@ impl Call {
     }
 }
 
+/// What an answer says of the disk.
+enum Verdict {
+    /// It holds something that it did not hold before.
+    Took,
+    Works,
+    /// It failed, or what was asked for may have been wrong.
+    Neither,
+}
+
+impl Answer {
+    fn verdict(&self) -> Verdict {
+        match self {
+            Answer::Opened(Ok(_)) | Answer::Written(Ok(_)) | Answer::Buried(Ok(_)) => Verdict::Took,
+            Answer::Deleted(Ok(())) | Answer::Replay(_, Ok(_)) | Answer::Tidied(Ok(_)) => Verdict::Works,
+            Answer::Erased(Ok(_)) | Answer::DeadList(Ok(_)) | Answer::DeadReplayed(Ok(_)) => Verdict::Works,
+            Answer::DeadPurged(Ok(_)) | Answer::Probed(Ok(())) => Verdict::Works,
+            _ => Verdict::Neither,
+        }
+    }
+}
+
 impl Driver {
     pub(super) fn call_done(&mut self, done: Done, in_hand: InHand, now: Now) {
         rows::lost(&mut self.shared.core(), done.lost);
         let failed = |error: SpoolError| error.to_string();
+        match done.answer.verdict() {
+            Verdict::Took => {
+                self.disk.took_something();
+                self.works();
+            }
+            Verdict::Works => self.works(),
+            Verdict::Neither => {}
+        }
         match (done.answer, in_hand) {
-            (Answer::Opened(Ok(spool)), _) => {
-                self.disk.spool = Some(Arc::new(Mutex::new(*spool)));
-                self.recovered();
-                let mut core = self.shared.core();
-                core.begin(now);
+            (Answer::Opened(Ok(())), _) => {
+                self.disk.is_open = true;
+                self.shared.core().begin(now);
             }
             (Answer::Written(Ok(put)), InHand::Batches(batches)) => {
                 let events = batches.iter().map(Batch::events).sum();
                 rows::spooled(&mut self.shared.core(), batches, &put, now);
                 self.tell(|| BeaconEvent::Spooled { events });
             }
+            // What it had in hand went on in memory: these rows are copies, which nobody knows of.
+            (Answer::Written(Ok(put)), InHand::LeftBehind) => {
+                self.shared.core().written_late(put.ids.iter().map(|id| id.0));
+                rows::put(&mut self.shared.core(), &put);
+            }
             (Answer::Buried(Ok(put)), _) => rows::put(&mut self.shared.core(), &put),
-            (Answer::Deleted(Ok(())), _) | (Answer::Closed, InHand::Nothing) => {}
+            (Answer::Deleted(Ok(())) | Answer::Probed(Ok(())), _) => {}
+            (Answer::Closed, InHand::Nothing | InHand::LeftBehind) => {}
             (Answer::Replay(adopted, rows), _) => self.replay(*adopted, rows, now),
             (Answer::Tidied(Ok(expired)), _) => {
                 self.evicted(&expired);
                 // A neighbour may have died since the last look.
                 self.shared.core().begin(now);
             }
-            (Answer::Erased(Ok(erased)), InHand::Erase { answer, in_memory }) => {
+            (Answer::Erased(Ok(erased)), in_hand) => {
                 self.evicted(&erased.rows);
                 rows::found_lost(&mut self.shared.core(), &erased.orphans);
                 let on_disk = [erased.rows, erased.orphans, erased.dead];
                 let on_disk: u64 = on_disk.iter().flatten().map(|gone| u64::from(gone.events)).sum();
-                answer.say(match erased.failed {
-                    None => Ok(in_memory + on_disk),
-                    Some(error) => Err(error.to_string()),
-                });
+                if let InHand::Erase { answer, in_memory } = in_hand {
+                    answer.say(match erased.failed {
+                        None => Ok(in_memory + on_disk),
+                        Some(error) => Err(error.to_string()),
+                    });
+                }
             }
-            (Answer::DeadList(letters), InHand::Asked(DeadCommand::List { answer, .. })) => {
-                answer.say(letters.map_err(failed));
+            (Answer::DeadList(letters), in_hand) => {
+                if let InHand::Asked(DeadCommand::List { answer, .. }) = in_hand {
+                    answer.say(letters.map_err(failed));
+                }
             }
-            (Answer::DeadReplayed(replayed), InHand::Asked(DeadCommand::Replay { answer, .. })) => {
+            (Answer::DeadReplayed(replayed), in_hand) => {
                 if let Ok(replayed) = &replayed {
                     self.shared.core().dead_replayed(replayed.own, replayed.others, now);
                     self.evicted(&replayed.evicted);
                 }
-                answer.say(replayed.map(|replayed| replayed.own + replayed.others).map_err(failed));
+                if let InHand::Asked(DeadCommand::Replay { answer, .. }) = in_hand {
+                    answer.say(replayed.map(|replayed| replayed.own + replayed.others).map_err(failed));
+                }
             }
-            (Answer::DeadPurged(purged), InHand::Asked(DeadCommand::Purge { answer, .. })) => {
+            (Answer::DeadPurged(purged), in_hand) => {
                 let events = |gone: Vec<Evicted>| gone.iter().map(|gone| u64::from(gone.events)).sum();
-                answer.say(purged.map(events).map_err(failed));
+                if let InHand::Asked(DeadCommand::Purge { answer, .. }) = in_hand {
+                    answer.say(purged.map(events).map_err(failed));
+                }
             }
             (Answer::Opened(Err(error)), in_hand)
             | (Answer::Written(Err(error)) | Answer::Buried(Err(error)), in_hand)
-            | (Answer::Deleted(Err(error)), in_hand)
+            | (Answer::Deleted(Err(error)) | Answer::Probed(Err(error)), in_hand)
             | (Answer::Tidied(Err(error)), in_hand)
             | (Answer::Erased(Err(error)), in_hand) => self.call_failed(&error.to_string(), in_hand, now),
             // A call's answer comes with what the call had in hand: whatever else comes, nothing is let fall.
