@@ -83,6 +83,7 @@ impl BeaconBuilder {
                 batch_events: MAX_EVENTS,
                 batch_bytes: MAX_BODY,
                 replay_spread: Duration::from_secs(30),
+                keeps_letters: false,
             },
             delays: Delays { vital: Duration::from_secs(1), basic: Duration::from_secs(5) },
             time_limit: Duration::from_secs(10),
@@ -278,20 +279,21 @@ impl BeaconBuilder {
         let Some(transport) = self.transport.take().filter(|_| self.faults.is_empty()) else {
             return Err(Error::config(self.faults));
         };
+        #[cfg(feature = "spool")]
+        let disk = DiskOptions { spool: self.spool, durability: self.durability };
+        #[cfg(not(feature = "spool"))]
+        let disk = DiskOptions;
         let launch = Launch {
             app: self.app,
             transport,
             tokens: self.tokens,
-            limits: self.limits,
+            limits: Limits { keeps_letters: disk.has_spool(), ..self.limits },
             delays: self.delays,
             time_limit: self.time_limit,
             expiry: self.expiry,
             allow: self.allow,
             wall: self.wall,
-            #[cfg(feature = "spool")]
-            disk: DiskOptions { spool: self.spool, durability: self.durability },
-            #[cfg(not(feature = "spool"))]
-            disk: DiskOptions,
+            disk,
         };
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(identity::random()));
         let (shared, home) = launch.start(self.user, self.session, seed, self.runtime)?;

@@ -59,6 +59,8 @@ pub(crate) struct Limits {
     pub(crate) batch_events: usize,
     pub(crate) batch_bytes: usize,
     pub(crate) replay_spread: Duration,
+    /// Is there a spool for dead letters, be it one that does not work for now?
+    pub(crate) keeps_letters: bool,
 }
 
 /// Wall clock and monotonic clock at one moment.
@@ -260,6 +262,7 @@ impl Core {
     /// Gives the open batch its numbers and its place in the line.
     fn seal(&mut self, priority: Priority) {
         let Some(open) = self.open[lane(priority)].take() else { return };
+        self.bytes -= open.key_bytes();
         let mut batch = open.batch;
         if batch.is_empty() {
             self.bytes -= batch.bytes();

@@ -3,6 +3,7 @@
 #[cfg_attr(not(feature = "spool"), path = "driver/no_disk.rs")]
 mod disk;
 mod leave;
+mod outage;
 mod send;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use self::disk::Disk;
 pub(crate) use self::disk::DiskOptions;
 pub(crate) use self::leave::Leave;
 use self::leave::Leaving;
+use self::outage::Outage;
 use self::send::Sent;
 use crate::answer::Answerer;
 use crate::core::{Moment, Now, Outgoing};
@@ -71,6 +73,9 @@ pub(crate) struct Driver {
     commands: mpsc::UnboundedReceiver<Command>,
     requests: JoinSet<Sent>,
     out: HashMap<task::Id, Outgoing>,
+    /// Requests so far.
+    tries: u64,
+    outage: Option<Outage>,
     disk: Disk,
     flushes: Vec<Flush>,
     leaving: Option<Leaving>,
@@ -120,6 +125,8 @@ impl Driver {
             commands,
             requests: JoinSet::new(),
             out: HashMap::new(),
+            tries: 0,
+            outage: None,
             disk: Disk::new(app, disk),
             flushes: Vec::new(),
             leaving: None,

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::core::{Moment, Now};
 use crate::ledger::{DropReason, Place};
 use crate::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
-use crate::receipt::ReceiptSender;
+use crate::receipt::{ReceiptSender, Said};
 use crate::shared::{Shared, lock};
 
 /// At most so many posts wait for a beacon.
@@ -143,12 +143,15 @@ impl Early {
         if let Some(beacon) = beacon {
             return match beacon {
                 Some(shared) => post(shared.here(), route, data, options, receipt),
-                None => refuse(receipt, DropReason::Closed),
+                None => drop(receipt.map(|receipt| receipt.refused(DropReason::Closed))),
             };
         }
         let (wall, mono) = (clock::system_ms(), clock::mono_ms());
-        let data = guarded(|| to_raw_value(data));
-        let post = data.map(|data| EarlyPost {
+        let Some(data) = guarded(|| to_raw_value(data)) else {
+            this.keep(None);
+            return drop(receipt.map(|receipt| receipt.refused(DropReason::Unencodable)));
+        };
+        this.keep(Some(EarlyPost {
             route: route.to_owned(),
             data,
             wall,
@@ -159,12 +162,14 @@ impl Early {
             merge: options.merge.map(str::to_owned),
             keep: options.keep,
             receipt,
-        });
-        this.keep(post);
+        }));
     }
 
     fn keep(&self, post: Option<EarlyPost>) {
-        let beacon = match &mut *lock(&self.state) {
+        // Whoever waits for a receipt may post here again, so it is told when nothing is locked.
+        let mut said = Vec::new();
+        let mut state = lock(&self.state);
+        let beacon = match &mut *state {
             State::Waiting { unencodable, .. } if post.is_none() => {
                 *unencodable += 1;
                 return;
@@ -174,41 +179,51 @@ impl Early {
                 let size = post.bytes();
                 if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
                     *dropped += 1;
-                    refuse(post.receipt, DropReason::EarlyFull);
+                    said.extend(post.receipt.map(|receipt| receipt.refused(DropReason::EarlyFull)));
                 } else {
                     *bytes += size;
                     posts.push(post);
                 }
+                drop(state);
                 return;
             }
             // It was built while this event was being encoded.
             State::Attached(shared) => shared.upgrade(),
         };
+        drop(state);
         match (beacon, post) {
             (Some(shared), Some(post)) => {
-                if let Some((route, bytes)) = post.replay(shared.here()) {
+                let large = post.replay(shared.here(), &mut said);
+                drop(said);
+                if let Some((route, bytes)) = large {
                     warn_of_size(shared.here(), &route, bytes);
                 }
             }
             (Some(shared), None) => {
                 shared.here().core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
             }
-            (None, post) => refuse(post.and_then(|post| post.receipt), DropReason::Closed),
+            (None, post) => {
+                let receipt = post.and_then(|post| post.receipt);
+                said.extend(receipt.map(|receipt| receipt.refused(DropReason::Closed)));
+            }
         }
     }
 
-    /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile.
+    /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile. Whoever waits for a receipt
+    /// hears of it when the queue is not locked any more.
     pub(crate) fn attach(&self, shared: &Arc<Shared>) {
+        let mut said = Vec::new();
         let mut state = lock(&self.here().state);
         let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
         let State::Waiting { posts, dropped, unencodable, .. } = before else { return };
-        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared)).collect();
+        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared, &mut said)).collect();
         {
             let mut core = shared.core();
             core.ledger.posted(Place::Dropped(DropReason::EarlyFull), dropped);
             core.ledger.posted(Place::Dropped(DropReason::Unencodable), unencodable);
         }
         drop(state);
+        drop(said);
         for (route, bytes) in large {
             warn_of_size(shared, &route, bytes);
         }
@@ -222,7 +237,7 @@ impl EarlyPost {
     }
 
     /// Its route and size, where they are to be [warned](warn_of_size) of.
-    fn replay(self, shared: &Shared) -> Option<(String, usize)> {
+    fn replay(self, shared: &Shared, said: &mut Vec<Said>) -> Option<(String, usize)> {
         let now = shared.now();
         // It was posted this long ago, and its delay has been running since.
         let ago = Moment::from_millis(now.mono.saturating_sub(self.mono));
@@ -234,13 +249,7 @@ impl EarlyPost {
             merge: self.merge.as_deref(),
             keep: self.keep,
         };
-        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then);
+        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, said);
         large.map(|bytes| (self.route, bytes))
-    }
-}
-
-fn refuse(receipt: Option<ReceiptSender>, reason: DropReason) {
-    if let Some(receipt) = receipt {
-        receipt.refuse(reason);
     }
 }

@@ -160,37 +160,34 @@ impl Endpoint {
 
     /// No answer, or one that a retry may mend.
     pub(crate) fn failed(&mut self, probe: bool, now: Moment, retry_after: Option<Duration>) {
-        let step = match self.state {
-            State::Backoff { step, .. } if probe => (step + 1).min(5),
-            // The second of two requests that failed together is no second failure.
-            State::Backoff { step, until } => {
-                let until = until.max(now + retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
-                self.state = State::Backoff { until, step };
-                return;
-            }
-            State::Held { .. } if !probe => return,
-            _ => 0,
-        };
-        self.probing = self.probing && !probe;
-        let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
         // Clients that are told the same do not come back together.
         let asked = retry_after.map_or(Duration::ZERO, |after| {
             after.min(RETRY_AFTER_MAX) + self.some_time_within(RETRY_AFTER_SPREAD)
         });
-        let wait = wait.max(asked);
-        self.state = State::Backoff { until: now + wait, step };
+        let step = match &mut self.state {
+            State::Backoff { step, .. } if probe => (*step + 1).min(5),
+            // The second of two requests that failed together is no second failure.
+            State::Backoff { until, .. } => return *until = (*until).max(now + asked),
+            State::Held { until, .. } if !probe => return *until = (*until).max(now + asked),
+            _ => 0,
+        };
+        self.probing = self.probing && !probe;
+        let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
+        self.state = State::Backoff { until: now + wait.max(asked), step };
     }
 
     /// An answer that says something is wrong with the endpoint itself.
     pub(crate) fn held(&mut self, probe: bool, now: Moment, why: HeldReason) {
-        let step = match self.state {
-            State::Held { step, .. } if probe => (step + 1).min(5),
+        let (step, asked) = match self.state {
+            State::Held { step, until, .. } if probe => ((step + 1).min(5), until),
             State::Held { .. } => return,
-            _ => 0,
+            // The other of two requests may have been told how long to wait.
+            State::Backoff { until, .. } => (0, until),
+            State::Healthy => (0, now),
         };
         self.probing = self.probing && !probe;
         let wait = (HELD_FIRST * (1 << step)).min(HELD_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
-        self.state = State::Held { why, until: now + wait, step };
+        self.state = State::Held { why, until: asked.max(now + wait), step };
     }
 
     /// An answer that judges the batch: the endpoint is there and well.

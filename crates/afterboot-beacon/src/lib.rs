@@ -59,6 +59,8 @@ mod endpoint;
 mod verdict;
 mod token;
 mod transport;
+mod quiet;
+mod within;
 mod driver;
 mod receipt;
 #[cfg(feature = "spool")]

@@ -15,7 +15,7 @@ use crate::early::Early;
 use crate::event::BeaconEvent;
 use crate::identity;
 use crate::ledger::{DropReason, Place};
-use crate::receipt::{NotDurable, Receipt, ReceiptSender};
+use crate::receipt::{NotDurable, Receipt, ReceiptSender, Said};
 use crate::shared::Shared;
 use crate::wire::{Priority, encode_event};
 
@@ -201,14 +201,17 @@ pub(crate) fn post<T: Serialize + ?Sized>(
     receipt: Option<ReceiptSender>,
 ) {
     let now = shared.now();
-    let large = post_at(shared, route, data, options, receipt, now);
+    let mut said = Vec::new();
+    let large = post_at(shared, route, data, options, receipt, now, &mut said);
+    drop(said);
     if let Some(bytes) = large {
         warn_of_size(shared, route, bytes);
     }
 }
 
 /// `shared` is of this process, see [`Shared::here`]. `now` is when the application posted, which for an early post was a
-/// while ago. Some: it is so large that the caller has to [warn](warn_of_size).
+/// while ago. Some: it is so large that the caller has to [warn](warn_of_size). `said` is for the caller to drop where
+/// nothing is locked.
 pub(crate) fn post_at<T: Serialize + ?Sized>(
     shared: &Shared,
     route: &str,
@@ -216,6 +219,7 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     options: PostOptions<'_>,
     receipt: Option<ReceiptSender>,
     now: Now,
+    said: &mut Vec<Said>,
 ) -> Option<usize> {
     // Before the application's `Serialize` runs, which could do anything.
     let id = identity::event(now.wall, shared.process());
@@ -227,12 +231,10 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
         };
         if !encoded {
             shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
-            if let Some(receipt) = receipt {
-                receipt.refuse(DropReason::Unencodable);
-            }
+            said.extend(receipt.map(|receipt| receipt.refused(DropReason::Unencodable)));
             return None;
         }
-        hand_over(shared, route, out, options, receipt, now);
+        hand_over(shared, route, out, options, receipt, now, said);
         (out.len() > LARGE_DATA || route.len() > LONG_ROUTE).then_some(out.len())
     })
 }
@@ -245,6 +247,7 @@ fn hand_over(
     options: PostOptions<'_>,
     receipt: Option<ReceiptSender>,
     now: Now,
+    said: &mut Vec<Said>,
 ) {
     // In memory is all that was asked for.
     let (answered, receipt) = if shared.launch.is_buffered() { (receipt, None) } else { (None, receipt) };
@@ -259,13 +262,18 @@ fn hand_over(
         receipt,
         keep: options.keep.unwrap_or(shared.launch.expiry),
     };
-    let taken = shared.core().post(posting, now);
+    let taken = {
+        let mut core = shared.core();
+        let taken = core.post(posting, now);
+        said.append(&mut core.take_said());
+        taken
+    };
     if let Some(receipt) = answered {
-        receipt.say(match taken {
+        said.push(receipt.later(match taken {
             Ok(_) => Ok(()),
             Err(Refusal::Dropped(reason)) => Err(NotDurable::Dropped(reason)),
             Err(Refusal::Oversize) => Err(NotDurable::Oversize),
-        });
+        }));
     }
     match taken {
         Ok(true) | Err(Refusal::Oversize) => shared.wake.notify_one(),

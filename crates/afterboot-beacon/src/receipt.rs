@@ -93,11 +93,11 @@ impl ReceiptSender {
         Said(Some((self, written)))
     }
 
-    pub(crate) fn refuse(self, reason: DropReason) {
-        self.say(Err(NotDurable::Dropped(reason)));
+    pub(crate) fn refused(self, reason: DropReason) -> Said {
+        self.later(Err(NotDurable::Dropped(reason)))
     }
 
-    pub(crate) fn say(mut self, written: Written) {
+    fn say(mut self, written: Written) {
         if let Some(answerer) = self.0.take() {
             answerer.say(written);
         }

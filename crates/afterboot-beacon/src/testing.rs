@@ -104,19 +104,19 @@ impl Transport for ScriptedTransport {
                 body_len: request.body.len(),
                 inflated_len: body.len(),
             };
-            let events = seen.batch.events.len();
+            let ack = Ack::all_accepted(seen.batch.events.len()).of(&seen.headers);
             let reply = {
                 let mut state = lock(&this.0);
                 let reply = (state.script)(&seen);
                 state.seen.push(seen);
                 reply
             };
-            answer(reply, events).await
+            answer(reply, ack).await
         })
     }
 }
 
-async fn answer(mut reply: Reply, events: usize) -> Result<Response, TransportError> {
+async fn answer(mut reply: Reply, ack: Ack) -> Result<Response, TransportError> {
     while let Reply::After(wait, then) = reply {
         sleep(wait).await;
         reply = *then;
@@ -124,7 +124,7 @@ async fn answer(mut reply: Reply, events: usize) -> Result<Response, TransportEr
     let status = |status| Response { status, ..Response::default() };
     match reply {
         Reply::Accept => {
-            let ack = serde_json::to_vec(&Ack::all_accepted(events)).map_err(TransportError::new)?;
+            let ack = serde_json::to_vec(&ack).map_err(TransportError::new)?;
             Ok(Response { body: ack, ..status(202) })
         }
         Reply::Answer(response) => Ok(response),

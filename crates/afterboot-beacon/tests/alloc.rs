@@ -205,10 +205,13 @@ fn events_that_fit_nowhere_do_not_make_the_heap_grow_beyond_their_share() {
     const LIMIT: usize = 4 << 20;
     let (kept, dropped) = ("x".repeat(100_000), "x".repeat(400_000));
     let beacon = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let beacon = builder(Forgetful).max_bytes(LIMIT).runtime(beacon.handle().clone()).build().unwrap();
+    let spool = afterboot_beacon::SpoolOptions::new("/nonexistent/spool");
+    let builder = builder(Forgetful).max_bytes(LIMIT).spool(spool);
+    let beacon = builder.runtime(beacon.handle().clone()).build().unwrap();
     let most = most_while(640, |n| drop(beacon.post("dump", if n % 2 == 0 { &kept } else { &dropped })));
     let counters = beacon.counters();
-    assert_eq!((counters.dead, counters.dropped["too_large"]), (320, 320), "{counters:?}");
+    let set_aside = counters.dead + counters.dropped["dead_full"];
+    assert_eq!((set_aside, counters.dropped["too_large"]), (320, 320), "{counters:?}");
     assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
 }
 
@@ -226,5 +229,32 @@ fn long_names_do_not_make_the_heap_grow_beyond_the_limit() {
     let counters = beacon.counters();
     assert!(counters.balances() && counters.dropped_in_all() > 0, "{counters:?}");
     assert!(most <= LIMIT as i64 + SLACK, "{most} bytes, {LIMIT} are allowed");
+    beacon.shutdown_blocking(Duration::ZERO);
+}
+
+/// B6: a key of any length costs what a short one does.
+#[test]
+fn long_merge_keys_do_not_make_the_heap_grow() {
+    let _alone = alone();
+    let beacon = offline();
+    let key = "k".repeat(1 << 20);
+    let most = most_while(90, |n| drop(beacon.post("state", &1).merge_by(&key[n as usize..])));
+    assert!(most <= 512 * 1024, "{most} bytes");
+    beacon.post("state", &1).merge_by(&key);
+    assert_eq!(beacon.counters().merged, 1);
+    beacon.shutdown_blocking(Duration::ZERO);
+}
+
+/// B6: and what it costs is counted.
+#[test]
+fn merge_keys_do_not_make_the_heap_grow_beyond_the_limit() {
+    let _alone = alone();
+    const LIMIT: usize = 256 << 10;
+    let beacon = builder(Forgetful).max_bytes(LIMIT).build().unwrap();
+    beacon.notify_offline();
+    let most = most_while(MANY, |n| drop(beacon.post("s", &1).vital().merge_by(&n.to_string())));
+    let counters = beacon.counters();
+    assert!(counters.balances() && counters.dropped_in_all() > 0, "{counters:?}");
+    assert!(most <= LIMIT as i64 + 256 * 1024, "{most} bytes, {LIMIT} are allowed");
     beacon.shutdown_blocking(Duration::ZERO);
 }

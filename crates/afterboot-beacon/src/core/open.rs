@@ -2,6 +2,8 @@
 //! the stream.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::batch::{Batch, Moment};
@@ -15,9 +17,22 @@ const MAX_GARBAGE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) batch: Batch,
-    keys: HashMap<(String, String), Mergeable>,
+    keys: HashMap<Key, Mergeable>,
     garbage: usize,
 }
+
+/// A route and a merge key, by two hashes of seeds that nobody knows: 128 bits, so that a long key costs what a short one
+/// does.
+type Key = (u64, u64);
+
+fn key(route: &str, key: &str) -> Key {
+    static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    let [first, second] = &*HASHERS;
+    (first.hash_one((route, key)), second.hash_one((route, key)))
+}
+
+/// What a key costs in memory: its place in a table that doubles as it grows.
+pub(crate) const KEY_BYTES: usize = 2 * size_of::<(Key, Mergeable)>();
 
 #[derive(Debug, Clone, Copy)]
 struct Mergeable {
@@ -31,6 +46,16 @@ impl Open {
         Open { batch, keys: HashMap::new(), garbage: 0 }
     }
 
+    /// What it costs in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.batch.bytes() + self.key_bytes()
+    }
+
+    /// What is gone once it is sealed.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.keys.len() * KEY_BYTES
+    }
+
     /// How many bytes of the event of this key a newcomer would replace.
     pub(crate) fn replaceable(&self, route: &str, key: &str, now: Moment) -> Option<usize> {
         let entry = self.entry(route, key, now)?;
@@ -38,7 +63,7 @@ impl Open {
     }
 
     fn entry(&self, route: &str, key: &str, now: Moment) -> Option<Mergeable> {
-        let entry = *self.keys.get(&(route.to_owned(), key.to_owned()))?;
+        let entry = *self.keys.get(&self::key(route, key))?;
         (now.saturating_sub(entry.posted) <= MERGE_WINDOW).then_some(entry)
     }
 
@@ -84,11 +109,10 @@ impl Open {
 
     pub(crate) fn push(&mut self, encoded: &[u8], merge: Option<(&str, &str)>, now: Moment) {
         self.batch.push(0, encoded);
-        if let Some((route, key)) = merge
+        if let Some((route, name)) = merge
             && let Some(slot) = self.batch.slots().last()
         {
-            let entry = Mergeable { start: slot.start, posted: now };
-            self.keys.insert((route.to_owned(), key.to_owned()), entry);
+            self.keys.insert(key(route, name), Mergeable { start: slot.start, posted: now });
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::batch::name_bytes;
+use super::open::KEY_BYTES;
 use super::{BATCH_BYTES, Core, LANES, MAX_LETTER, Now, Open, SLOT_BYTES, lane};
 use crate::ledger::{DropReason, Place};
 use crate::receipt::{NotDurable, ReceiptSender};
@@ -59,14 +60,15 @@ impl Core {
 
         let merge = posting.merge.filter(|_| posting.receipt.is_none()).map(|key| (posting.route, key));
         if let Some((route, key)) = merge {
-            let before = open.batch.bytes();
+            let before = open.bytes();
             if open.replace(route, key, now.at) {
-                self.bytes -= before - open.batch.bytes();
+                self.bytes -= before - open.bytes();
                 self.ledger.shift(Place::Queued, Place::Merged, 1);
             }
         }
+        let before = open.bytes();
         open.push(posting.encoded, merge, now.at);
-        self.bytes += posting.encoded.len() + SLOT_BYTES;
+        self.bytes += open.bytes() - before;
         self.ledger.posted(Place::Queued, 1);
 
         let batch = &mut open.batch;
@@ -103,7 +105,8 @@ impl Core {
         }
         let alone = self.overhead + BatchWriter::SEQ_ROOM + posting.encoded.len();
         if alone > self.limits.batch_bytes {
-            if alone > MAX_LETTER {
+            // Without a spool there is no place to keep it.
+            if alone > MAX_LETTER || !self.limits.keeps_letters {
                 let too_large = DropReason::TooLarge;
                 self.ledger.posted(Place::Dropped(too_large), 1);
                 return Err(Refusal::Dropped(too_large));
@@ -141,7 +144,8 @@ impl Core {
         let events = usize::from(replaced.is_none());
         // It may need a batch of its own.
         let batch = BATCH_BYTES + name_bytes(&self.user) + name_bytes(&self.session);
-        let bytes = (batch + posting.encoded.len() + SLOT_BYTES).saturating_sub(replaced.unwrap_or(0));
+        let key = if posting.merge.is_some() { KEY_BYTES } else { 0 };
+        let bytes = (batch + posting.encoded.len() + SLOT_BYTES + key).saturating_sub(replaced.unwrap_or(0));
         while self.ledger.in_memory() as usize + events > self.limits.events
             // One has room in any case, however little memory is allowed.
             || self.bytes + bytes > self.limits.bytes && self.ledger.in_memory() > 0
@@ -177,9 +181,9 @@ impl Core {
                 return true;
             }
             if let Some(open) = &mut self.open[lane] {
-                let before = open.batch.bytes();
+                let before = open.bytes();
                 if open.batch.receipts.is_empty() && open.displace() {
-                    self.bytes -= before - open.batch.bytes();
+                    self.bytes -= before - open.bytes();
                     self.ledger.shift(Place::Queued, displaced, 1);
                     self.tell_dropped(DropReason::Displaced, 1);
                     return true;

@@ -21,6 +21,7 @@ fn core(events: usize, has_spool: bool) -> Core {
         batch_events: 10,
         batch_bytes: MAX_BODY,
         replay_spread: Duration::ZERO,
+        keeps_letters: true,
     };
     Core::new(limits, "shop".to_owned(), STREAM, Arc::from("boot"), 1, has_spool)
 }

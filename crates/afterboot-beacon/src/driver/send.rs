@@ -4,22 +4,24 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::task;
-use tokio::time::{Instant, timeout};
-use tracing::Dispatch;
-use tracing::instrument::WithSubscriber;
+use tokio::time::Instant;
 
 use super::Driver;
 use crate::core::{Now, Outcome, Outgoing};
 use crate::endpoint::{HeldReason, State};
 use crate::event::BeaconEvent;
+use crate::quiet::quiet;
 use crate::shared::lock;
 use crate::transport::{Request, Response};
 use crate::verdict::judge;
-use crate::wire::{Headers, Verdict};
+use crate::wire::{Headers, StreamId, Verdict};
+use crate::within::within;
 
 /// How a request ended.
 #[derive(Debug)]
 pub(super) struct Sent {
+    /// What the try was called.
+    name: String,
     result: Result<Response, NotSent>,
     took: Duration,
 }
@@ -48,7 +50,9 @@ impl Driver {
             let core = self.shared.core();
             (core.ledger.counters(), core.stream())
         };
+        let name = self.next_name(sender);
         let headers = Headers {
+            batch: Some(name.clone()),
             sent_at: now.wall,
             mono: now.mono,
             boot: crate::clock::boot_id().to_string(),
@@ -65,7 +69,7 @@ impl Driver {
         let time_limit = self.time_limit;
         let sending = async move {
             let begun = Instant::now();
-            let sent = timeout(time_limit, async {
+            let sent = within(time_limit, async {
                 let token = tokens.get().await;
                 if token.as_ref().is_some_and(|token| !token.is_sendable()) {
                     return Err(NotSent::Token);
@@ -73,13 +77,11 @@ impl Driver {
                 let sent = transport.send(Request { body, headers, token }).await;
                 sent.map_err(|error| NotSent::Failed(error.to_string()))
             });
-            let late = |_| Err(NotSent::Failed(format!("no answer within {time_limit:?}")));
+            let late = || Err(NotSent::Failed(format!("no answer within {time_limit:?}")));
             let result = sent.await.unwrap_or_else(late);
-            Sent { result, took: begun.elapsed() }
+            Sent { name, result, took: begun.elapsed() }
         };
-        // The client's own HTTP spans are nobody's events. A new dispatch for each request would be registered under a
-        // lock of the whole process, which a forked child might never get.
-        let handle = self.requests.spawn(sending.with_subscriber(Dispatch::none()));
+        let handle = self.requests.spawn(quiet(sending));
         self.out.insert(handle.id(), outgoing);
     }
 
@@ -89,7 +91,14 @@ impl Driver {
             Err(error) => {
                 let why =
                     if error.is_panic() { "the transport panicked" } else { "the request was called off" };
-                (error.id(), Sent { result: Err(NotSent::Failed(why.to_owned())), took: Duration::ZERO })
+                (
+                    error.id(),
+                    Sent {
+                        name: String::new(),
+                        result: Err(NotSent::Failed(why.to_owned())),
+                        took: Duration::ZERO,
+                    },
+                )
             }
         };
         let Some(outgoing) = self.out.remove(&id) else { return };
@@ -99,8 +108,14 @@ impl Driver {
         let (outcome, kill, why) = match &sent.result {
             Ok(response) => {
                 let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(now.wall);
-                let (outcome, kill) = judge(response, events, wall);
-                (outcome, kill, format!("status {}", response.status))
+                let (outcome, kill) = judge(response, &sent.name, events, wall);
+                let why = match outcome {
+                    Outcome::Retry { .. } if response.status < 300 => {
+                        "the answer to another batch".to_owned()
+                    }
+                    _ => format!("status {}", response.status),
+                };
+                (outcome, kill, why)
             }
             Err(NotSent::Failed(why)) => (Outcome::Retry { retry_after: None }, None, why.clone()),
             Err(NotSent::Token) => (Outcome::Held(HeldReason::Token), None, HeldReason::Token.to_string()),
@@ -116,6 +131,7 @@ impl Driver {
             core.settle(outgoing, outcome, now);
             (core.endpoint.state().clone(), was_healthy, core.endpoint.limit())
         };
+        self.note_outage(&said, &why, &state, now);
         self.tell_outcome(&said, status, why, limit, &state, now);
         if !was_healthy && state == State::Healthy {
             self.tell(|| BeaconEvent::Recovered);
@@ -123,6 +139,12 @@ impl Driver {
         if let Some(epoch) = kill {
             self.tell(|| BeaconEvent::Kill { epoch });
         }
+    }
+
+    /// No two requests of all beacons have the same.
+    fn next_name(&mut self, sender: StreamId) -> String {
+        self.tries += 1;
+        format!("{sender}-{}", self.tries)
     }
 
     fn note_quality(&self, outcome: &Outcome, why: &str, took: Duration) {
@@ -160,7 +182,6 @@ impl Driver {
             // The core tells of dead letters.
             Outcome::Refused { .. } => {}
             Outcome::Held(why) => {
-                tracing::warn!(%why, "the endpoint is held: events wait until it takes them");
                 self.tell(|| BeaconEvent::Held { why: why.clone(), wait });
             }
         }

@@ -168,3 +168,35 @@ proptest! {
         }
     }
 }
+
+/// B13: the second of two requests that failed together may be told a longer time, which is spread like the first.
+#[test]
+fn a_later_longer_retry_after_is_spread_too() {
+    let mut ends = Vec::new();
+    for seed in 0..20 {
+        let mut endpoint = Endpoint::new(seed);
+        endpoint.failed(false, secs(0), None);
+        endpoint.failed(false, secs(0), Some(secs(60)));
+        ends.push(until(&endpoint));
+        endpoint.failed(false, secs(0), Some(secs(10)));
+        assert_eq!(until(&endpoint), ends[seed as usize], "a shorter one changes nothing");
+    }
+    assert!(ends.iter().all(|end| (secs(60)..=secs(63)).contains(end)), "{ends:?}");
+    ends.sort();
+    ends.dedup();
+    assert!(ends.len() > 10, "{ends:?}");
+}
+
+/// B13: what a server asked for is not forgotten because the other request was answered otherwise.
+#[test]
+fn a_retry_after_is_kept_by_an_endpoint_that_is_held_before_or_after() {
+    let mut endpoint = Endpoint::new(1);
+    endpoint.failed(false, secs(0), Some(secs(3000)));
+    endpoint.held(false, secs(0), HeldReason::Status(403));
+    assert!(until(&endpoint) >= secs(3000), "{:?}", endpoint.state());
+    let mut endpoint = Endpoint::new(1);
+    endpoint.held(false, secs(0), HeldReason::Status(403));
+    endpoint.failed(false, secs(0), Some(secs(3000)));
+    assert!(until(&endpoint) >= secs(3000), "{:?}", endpoint.state());
+    assert!(matches!(endpoint.state(), State::Held { .. }));
+}

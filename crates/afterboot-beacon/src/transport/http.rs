@@ -19,10 +19,11 @@ use hyper::header::{
 use hyper::{Method, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use tokio::runtime::Handle;
 
 use super::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
+use crate::quiet::QuietExecutor;
 use connect::Bounded;
 use names::Names;
 
@@ -88,7 +89,7 @@ impl AnyClient {
         let mut tcp = HttpConnector::new_with_resolver(Names::default());
         // A batch is one write: nothing is gained by waiting for more.
         tcp.set_nodelay(true);
-        let mut builder = Client::builder(TokioExecutor::new());
+        let mut builder = Client::builder(QuietExecutor);
         builder
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

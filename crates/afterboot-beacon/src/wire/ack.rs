@@ -2,8 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::WIRE_VERSION;
 use super::body::null_as_default;
+use super::{Headers, WIRE_VERSION};
 
 /// A run of indexes of a batch, both ends included: `[0, 99]`.
 pub type Span = (usize, usize);
@@ -19,6 +19,10 @@ pub struct Ack {
     pub wire: u32,
     /// How many events the batch held.
     pub events: usize,
+    /// Which batch it answers: what the request's [`BATCH`](super::names::BATCH) said, word for word. An ack without it is
+    /// taken for the answer to whatever was sent last on that connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
     /// On stable storage, now or by an earlier try.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub accepted: Vec<Span>,
@@ -68,6 +72,8 @@ pub enum AckError {
         /// How many were sent.
         sent: usize,
     },
+    /// For another batch, by the name that this says.
+    OtherBatch(String),
     /// An index that the batch does not have, or a span whose end is before its start.
     OutOfRange(usize),
     /// An index that is named twice.
@@ -85,6 +91,10 @@ impl fmt::Display for AckError {
             }
             AckError::Count { answered, sent } => {
                 write!(f, "the ack is for {answered} events, {sent} were sent")
+            }
+            AckError::OtherBatch(batch) => {
+                let batch: String = batch.chars().take(64).collect();
+                write!(f, "the ack is for another batch, {batch:?}")
             }
             AckError::OutOfRange(index) => {
                 write!(f, "the ack names index {index}, which the batch does not have")
@@ -122,6 +132,7 @@ impl Ack {
         let mut ack = Ack {
             wire: WIRE_VERSION,
             events: verdicts.len(),
+            batch: None,
             accepted: Vec::new(),
             rejected: Vec::new(),
             retry: Vec::new(),
@@ -139,11 +150,35 @@ impl Ack {
         ack
     }
 
-    /// Reads the answer to a batch of `sent` events.
+    /// The same ack, naming the batch that these headers came with.
+    pub fn of(self, headers: &Headers) -> Ack {
+        Ack { batch: headers.batch.clone(), ..self }
+    }
+
+    /// Reads the answer to a batch of `sent` events, whichever batch it names.
     ///
     /// # Errors
     /// Where it is not an ack of this version that accounts for each index exactly once: then nothing is settled.
     pub fn parse(body: &[u8], sent: usize) -> Result<(Ack, Vec<Verdict>), AckError> {
+        let ack = Ack::read(body)?;
+        let verdicts = ack.verdicts(sent)?;
+        Ok((ack, verdicts))
+    }
+
+    /// [`parse`](Ack::parse), for the batch of this name: an ack that names another one is the answer to another request.
+    ///
+    /// # Errors
+    /// As `parse`, and [`AckError::OtherBatch`].
+    pub fn parse_for(batch: &str, body: &[u8], sent: usize) -> Result<(Ack, Vec<Verdict>), AckError> {
+        let ack = Ack::read(body)?;
+        if let Some(other) = ack.batch.as_ref().filter(|name| *name != batch) {
+            return Err(AckError::OtherBatch(other.clone()));
+        }
+        let verdicts = ack.verdicts(sent)?;
+        Ok((ack, verdicts))
+    }
+
+    fn read(body: &[u8]) -> Result<Ack, AckError> {
         #[derive(Deserialize)]
         struct Version {
             wire: u32,
@@ -152,9 +187,7 @@ impl Ack {
         if wire != WIRE_VERSION {
             return Err(AckError::Version(wire));
         }
-        let ack: Ack = serde_json::from_slice(body).map_err(AckError::Malformed)?;
-        let verdicts = ack.verdicts(sent)?;
-        Ok((ack, verdicts))
+        serde_json::from_slice(body).map_err(AckError::Malformed)
     }
 
     fn verdicts(&self, sent: usize) -> Result<Vec<Verdict>, AckError> {

@@ -14,6 +14,8 @@ pub mod names {
     pub const EVENTS_BOOT: &str = "afterboot-events-boot";
     /// Which try of this batch it is, from 1.
     pub const ATTEMPT: &str = "afterboot-attempt";
+    /// Names this try of this batch, for the answer to [name](super::Ack::of) it. A text of at most 64 characters.
+    pub const BATCH: &str = "afterboot-batch";
     /// The stream of the beacon that sends, whose counters these are: not the batch's own where it was adopted.
     pub const SENDER: &str = "afterboot-sender";
     /// The sender's [`Counters`](super::Counters), as JSON.
@@ -33,6 +35,8 @@ pub struct Headers {
     pub events_boot: String,
     /// [`names::ATTEMPT`].
     pub attempt: u32,
+    /// [`names::BATCH`]. Absent where the client is older than the header.
+    pub batch: Option<String>,
     /// [`names::SENDER`].
     pub sender: StreamId,
     /// [`names::COUNTERS`].
@@ -60,10 +64,10 @@ impl std::error::Error for HeaderError {}
 
 impl Headers {
     /// Names and values, all of them ASCII without line breaks.
-    pub fn pairs(&self) -> [(&'static str, String); 7] {
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
         // Counters have only numbers and reasons that this crate names.
         let counters = serde_json::to_string(&self.counters).unwrap_or_default();
-        [
+        let mut pairs = vec![
             (names::SENT_AT, self.sent_at.to_string()),
             (names::MONO, self.mono.to_string()),
             (names::BOOT, self.boot.clone()),
@@ -71,7 +75,9 @@ impl Headers {
             (names::ATTEMPT, self.attempt.to_string()),
             (names::SENDER, self.sender.to_string()),
             (names::COUNTERS, counters),
-        ]
+        ];
+        pairs.extend(self.batch.clone().map(|batch| (names::BATCH, batch)));
+        pairs
     }
 
     /// Reads them back, given a look-up by lower-case name.
@@ -103,6 +109,7 @@ impl Headers {
             boot: text(names::BOOT, "a text")?.to_owned(),
             events_boot: text(names::EVENTS_BOOT, "a text")?.to_owned(),
             attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+            batch: find(names::BATCH).map(str::to_owned),
             sender: sender.parse().map_err(|_| wrong(names::SENDER, sender, "32 hex digits"))?,
             counters: serde_json::from_str(counters)
                 .map_err(|_| wrong(names::COUNTERS, counters, "the counters as JSON"))?,

@@ -48,6 +48,8 @@ mod leaving;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod losses;
 #[cfg(all(feature = "http", feature = "spool"))]
+mod network;
+#[cfg(all(feature = "http", feature = "spool"))]
 mod process;
 #[cfg(all(feature = "http", feature = "spool", target_os = "linux"))]
 mod power;

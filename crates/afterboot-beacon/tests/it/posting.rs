@@ -87,10 +87,13 @@ async fn data_that_fails_panics_or_posts_itself_harms_nobody() {
 }
 
 /// B9: an event that fits no batch is a dead letter from the start, and the rest goes on.
+#[cfg(feature = "spool")]
 #[tokio::test(start_paused = true)]
 async fn an_event_that_fits_no_batch_is_set_aside_and_its_number_is_declared() {
     let server = ScriptedTransport::accepting();
-    let beacon = beacon(&server).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let spool = afterboot_beacon::SpoolOptions::new(folder.path().join("spool"));
+    let beacon = beacon(&server).spool(spool).build().unwrap();
     let receipt = beacon.post("huge", &"x".repeat(70_000)).durable();
     beacon.post("small", &1);
     assert_eq!(receipt.await, Err(NotDurable::Oversize));
@@ -371,4 +374,15 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_allowed() {
     ] {
         assert!(said.contains(part), "{part:?} is not in {said:?}");
     }
+}
+
+/// B9: without a spool nothing is kept of an event that fits no batch, so nobody is told that it was set aside.
+#[tokio::test(start_paused = true)]
+async fn without_a_spool_an_event_that_fits_no_batch_is_dropped_and_said_to_be() {
+    let server = ScriptedTransport::accepting();
+    let beacon = beacon(&server).build().unwrap();
+    let receipt = beacon.post("huge", &"x".repeat(70_000)).durable();
+    assert_eq!(receipt.await, Err(NotDurable::Dropped(DropReason::TooLarge)));
+    let counters = beacon.counters();
+    assert_eq!((counters.dead, counters.dropped["too_large"]), (0, 1), "{counters:?}");
 }

@@ -196,8 +196,9 @@ proptest! {
         let counters = Counters { posted, adopted, acked, rejected, dropped, merged, dead, spooled, queued, in_flight };
         let headers = Headers {
             sent_at, mono, boot: "b-1".to_owned(), events_boot: "b-0".to_owned(), attempt, sender, counters,
+            batch: (attempt % 2 == 0).then(|| format!("{sender}-{mono}")),
         };
-        let pairs = HashMap::from(headers.pairs());
+        let pairs = headers.pairs().into_iter().collect::<HashMap<_, _>>();
         prop_assert!(pairs.values().all(|value| value.bytes().all(|byte| (b' '..=b'~').contains(&byte))));
         prop_assert_eq!(Headers::read(|name| pairs.get(name).map(String::as_str)), Ok(headers.clone()));
         // Sums of numbers that anyone may have sent.
@@ -288,11 +289,12 @@ fn a_header_that_is_wrong_is_named_with_what_is_allowed() {
         boot: "b".to_owned(),
         events_boot: "b".to_owned(),
         attempt: 1,
+        batch: Some("b-1".to_owned()),
         sender: StreamId::from_bytes([1; 16]),
         counters: Counters::default(),
     };
     let read = |name: &str, value: Option<&str>| {
-        let mut pairs = HashMap::from(good.pairs());
+        let mut pairs = good.pairs().into_iter().collect::<HashMap<_, _>>();
         match value {
             Some(value) => pairs.insert(names::ATTEMPT, value.to_owned()),
             None => pairs.remove(name),

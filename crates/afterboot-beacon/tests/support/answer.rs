@@ -65,7 +65,7 @@ pub(crate) fn decide(state: &mut State, raw: &Raw, checked: &Result<Valid, Strin
 fn taken(ledger: &mut Ledger, valid: &Valid, judge: fn(&mut Ledger, &Key) -> Verdict) -> Fixed {
     let verdicts = ledger.take(&valid.batch, judge);
     // Serializing plain numbers and strings cannot fail.
-    let body = serde_json::to_vec(&Ack::from_verdicts(&verdicts)).expect("an ack is JSON");
+    let body = serde_json::to_vec(&Ack::from_verdicts(&verdicts).of(&valid.headers)).expect("an ack is JSON");
     Fixed::new(202).header("content-type", "application/json").body(body)
 }
 

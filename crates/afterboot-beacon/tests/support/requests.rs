@@ -28,6 +28,7 @@ pub(crate) fn headers(attempt: u32) -> Headers {
         boot: "boot-1".to_owned(),
         events_boot: "boot-1".to_owned(),
         attempt,
+        batch: Some(format!("try-{attempt}")),
         sender: STREAM,
         counters: Counters::default(),
     }

@@ -16,7 +16,8 @@ impl Core {
         assert_eq!(counters.queued + counters.in_flight, events, "{counters:?}");
         assert_eq!(counters.in_flight, in_flight);
         let bytes: usize = all.iter().map(|batch| batch.bytes()).sum();
-        assert_eq!(self.bytes, bytes);
+        let keys: usize = self.open.iter().flatten().map(Open::key_bytes).sum();
+        assert_eq!(self.bytes, bytes + keys);
         for queue in &self.queues {
             let places: Vec<_> = queue.iter().map(Batch::place).collect();
             assert!(places.is_sorted(), "{places:?}");

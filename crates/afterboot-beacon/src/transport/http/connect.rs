@@ -4,8 +4,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Uri;
-use tokio::time::timeout;
 use tower_service::Service;
+
+use crate::within::within;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -39,9 +40,9 @@ where
         let connecting = self.inner.call(endpoint);
         let limit = self.limit;
         Box::pin(async move {
-            match timeout(limit, connecting).await {
-                Ok(connected) => connected.map_err(Into::into),
-                Err(_) => {
+            match within(limit, connecting).await {
+                Some(connected) => connected.map_err(Into::into),
+                None => {
                     let why = format!("no connection within {limit:?}");
                     Err(io::Error::new(io::ErrorKind::TimedOut, why).into())
                 }

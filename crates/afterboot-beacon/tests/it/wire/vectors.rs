@@ -52,7 +52,7 @@ fn each_ack_is_read_and_written_again_to_the_byte() {
     for (words, block) in blocks("ack") {
         let (ack, verdicts) = Ack::parse(block.as_bytes(), sent(&words)).expect(&block);
         assert_eq!(serde_json::to_string(&ack).expect("JSON"), block);
-        let again = Ack { kill: ack.kill.clone(), ..Ack::from_verdicts(&verdicts) };
+        let again = Ack { kill: ack.kill.clone(), batch: ack.batch.clone(), ..Ack::from_verdicts(&verdicts) };
         assert_eq!(again, ack);
     }
 }
@@ -100,6 +100,7 @@ fn the_headers_are_read_and_written_again() {
         assert_eq!(all.get(name), Some(&value.as_str()), "{name}");
         assert!(WIRE_MD.contains(&format!("| `{name}` |")), "{name} is explained");
     }
+    assert_eq!(headers.batch.as_deref(), Some("9f3c1b7a5d2e4f608192a3b4c5d6e7f8-12"));
     assert_eq!(all.len(), headers.pairs().len() + 4);
     assert!(all.contains_key(names::COUNTERS));
 }
