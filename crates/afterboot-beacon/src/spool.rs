@@ -16,6 +16,7 @@ mod sql;
 mod db;
 mod damage;
 mod alive;
+mod declare;
 mod store;
 mod dead_store;
 mod adopt;

@@ -88,13 +88,14 @@ impl DeadLetters {
     }
 
     /// Deletes everything of a user, of all applications: batches, dead letters and what was set aside as unreadable.
-    /// Answers how many events that were.
+    /// Answers how many events that were. That they are gone is left there in their place, to be declared to the server by
+    /// the application when it runs again.
     ///
     /// # Errors
     /// Where a process that uses the root runs: its beacon erases its own, and whatever lies beside it. What belongs to
     /// processes that are gone is erased all the same.
     pub fn erase_user(&self, user: &str) -> Result<u64, SpoolError> {
-        self.0.erase_user(user)
+        self.0.erase_user(user, &clock::stamp())
     }
 
     /// What each process's directory holds.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use super::damage;
 use super::db::{self, Db};
 use super::place::{Home, Take};
 use super::store::{eligible, settle};
@@ -12,6 +11,7 @@ use super::{
     Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Row, RowId, Spool, SpoolError, Stamp,
     Totals, Why, sql,
 };
+use super::{damage, declare};
 
 // Rows that are moved in one transaction: what a crash leaves twice at most.
 const CHUNK: usize = 50;
@@ -61,6 +61,7 @@ impl Spool {
     ) -> Result<(), Failure> {
         let Some(home) = self.orphan(dir).map_err(Failure::Theirs)? else { return Ok(()) };
         if !home.has_db() {
+            adopted.unreadable += u64::from(home.lost_its_db());
             return home.remove().map_err(Failure::Theirs);
         }
         let drained = match Db::open(&home.db()) {
@@ -163,7 +164,7 @@ impl Spool {
         let mut erased = self.heal(|spool| {
             let (mut totals, mut dead) = (spool.totals, spool.dead);
             let db = spool.db()?;
-            let (rows, letters) = erase_in(db, user, Some(&spool.app))?;
+            let (rows, letters) = erase_in(db, user, Some(&spool.app), None)?;
             let rows = settle(rows, &mut totals);
             let letters = settle(letters, &mut dead);
             (spool.totals, spool.dead) = (totals, dead);
@@ -186,7 +187,7 @@ impl Spool {
     fn erase_orphan(&mut self, dir: &Path, user: &str) -> Result<Vec<Evicted>> {
         let Some(home) = self.orphan(dir)?.filter(Home::has_db) else { return Ok(Vec::new()) };
         let db = Db::open(&home.db())?;
-        let (rows, _) = erase_in(&db, user, Some(&self.app))?;
+        let (rows, _) = erase_in(&db, user, Some(&self.app), None)?;
         let empty = db::is_empty(db.conn()).map_err(|error| SpoolError::sql("read", error))?;
         drop(db);
         if empty {
@@ -203,12 +204,22 @@ fn stamped(row: Row, now: &Stamp) -> NewRow {
 
 type Taken = Vec<(Evicted, usize)>;
 
-/// Deletes a user's rows and dead letters of one application, or of all, so that the file does not hold them either.
-pub(super) fn erase_in(db: &Db, user: &str, app: Option<&str>) -> Result<(Taken, Taken)> {
+/// Deletes a user's rows and dead letters of one application, or of all, so that the file does not hold them either. A
+/// caller that cannot declare what is gone says what time it is, and a declaration is left there.
+pub(super) fn erase_in(
+    db: &Db,
+    user: &str,
+    app: Option<&str>,
+    leaves: Option<&Stamp>,
+) -> Result<(Taken, Taken)> {
     let failed = |error| SpoolError::sql("write to", error);
     db.conn().pragma_update_and_check(None, "secure_delete", true, |_| Ok(())).map_err(failed)?;
     let tx = db.begin(Durability::Power)?;
+    let declarations = leaves.map(|now| declare::of_user(&tx, user, now)).transpose().map_err(failed)?;
     let rows = db::take_rows(&tx, sql::ERASE, params![user, app], Why::Erased).map_err(failed)?;
+    if let (Some(declarations), Some(now)) = (declarations, leaves) {
+        declare::leave(&tx, &declarations, now).map_err(failed)?;
+    }
     let dead = db::take_rows(&tx, sql::ERASE_DEAD, params![user, app], Why::Erased).map_err(failed)?;
     tx.commit().map_err(failed)?;
     db.scrub();

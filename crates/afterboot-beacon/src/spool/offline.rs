@@ -78,7 +78,7 @@ impl Offline {
         Ok((letters, events))
     }
 
-    pub(crate) fn erase_user(&self, user: &str) -> Result<u64> {
+    pub(crate) fn erase_user(&self, user: &str, now: &Stamp) -> Result<u64> {
         let (mut events, mut live) = (0, None);
         self.0.clear_aside();
         for dir in self.0.processes()? {
@@ -87,7 +87,7 @@ impl Offline {
                 live = Some(SpoolError::live(&dir));
                 continue;
             }
-            let (rows, dead) = erase_in(&held.db, user, None)?;
+            let (rows, dead) = erase_in(&held.db, user, None, Some(now))?;
             events += rows.iter().chain(&dead).map(|(gone, _)| u64::from(gone.events)).sum::<u64>();
             held.let_go()?;
         }

@@ -95,6 +95,7 @@ pub(super) const DELETE_DEAD_QUIETLY: &str = "DELETE FROM dead WHERE id = ?1";
 pub(super) const NUMBERS: &str = "SELECT id, stream, first_seq, last_seq, events FROM batch WHERE id = ?1";
 pub(super) const NUMBERS_OF_DEAD: &str =
     "SELECT id, stream, first_seq, last_seq, events FROM dead WHERE id = ?1";
+pub(super) const NUMBERS_OF_USER: &str = "SELECT app, stream, first_seq, last_seq FROM batch WHERE user = ?1 AND events > 0 ORDER BY stream, first_seq";
 /// From both ends, as a page in the middle may be what cannot be read.
 pub(super) const ALL_NUMBERS: [&str; 2] = [
     "SELECT id, stream, first_seq, last_seq, events FROM batch WHERE app = ?1 ORDER BY id",

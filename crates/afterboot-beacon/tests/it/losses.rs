@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::Gap;
-use afterboot_beacon::{Beacon, BeaconBuilder, BeaconEvent, BeaconEvents, DropReason, Next, SpoolOptions};
+use afterboot_beacon::{
+    Beacon, BeaconBuilder, BeaconEvent, BeaconEvents, DeadLetters, DropReason, Next, SpoolOptions,
+};
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
@@ -183,10 +185,7 @@ async fn a_file_of_another_process_that_nobody_can_read_is_told() {
     let mut events = heir.events();
     sleep(secs(10)).await;
     balanced(&heir);
-    let told = std::iter::from_fn(|| events.try_next());
-    let corrupt = told
-        .filter(|next| matches!(next, Next::Event(BeaconEvent::Dropped { reason: DropReason::Corrupt, .. })));
-    assert_eq!(corrupt.count(), 1);
+    assert_eq!(unreadable(&mut events), 1);
 }
 
 /// B6, B28, B30: what expired in another process's spool is counted by whoever finds it, declared and told.
@@ -330,4 +329,55 @@ async fn a_replayed_letter_lives_as_long_as_its_first_life() {
     sleep(secs(2 * 3600)).await;
     let counters = balanced(&beacon);
     assert_eq!(counters.dropped["expired"], 1, "{counters:?}");
+}
+
+/// B30: the whole way, to the server.
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_erases_at_others_is_declared_to_the_server() {
+    let (server, root) = (ScriptedTransport::accepting(), Root::new());
+    let stream = left_behind(&root, Some("b"), 3, secs(3600)).await;
+    assert_eq!(DeadLetters::open(root.path()).unwrap().erase_user("b").unwrap(), 3);
+    let heir = beacon(&server, root.options()).build().unwrap();
+    sleep(secs(10)).await;
+    let declared = gaps(&server, "erased");
+    assert_eq!(numbers(&declared), 3, "{declared:?}");
+    assert!(declared.iter().all(|gap| gap.stream.to_string() == stream));
+    let counters = balance(heir.shutdown(secs(5)).await);
+    assert_eq!((counters.adopted, counters.spooled), (0, 0), "{counters:?}");
+    assert_eq!(root.processes().len(), 0);
+}
+
+/// A life of any length is one.
+#[tokio::test(start_paused = true)]
+async fn an_event_may_be_kept_for_ever() {
+    let (server, root) = (down(), Root::new());
+    let left = beacon(&server, root.options()).build().unwrap();
+    left.post("click", &1).keep_for(Duration::MAX).durable().await.unwrap();
+    left.post("click", &2).keep_for(Duration::MAX);
+    sleep(secs(100_000)).await;
+    assert_eq!(balance(left.shutdown(secs(5)).await).spooled, 2);
+    server.set_script(|_| Reply::Accept);
+    let heir = beacon(&server, root.options()).build().unwrap();
+    sleep(secs(60)).await;
+    assert_eq!(balanced(&heir).acked, 2);
+}
+
+/// B30: a log without its database holds nothing that anybody can read.
+#[tokio::test(start_paused = true)]
+async fn a_log_whose_database_was_removed_is_told() {
+    let (server, root) = (ScriptedTransport::accepting(), Root::new());
+    left_behind(&root, None, 2, secs(3600)).await;
+    for dir in root.processes() {
+        std::fs::rename(dir.join("spool.db"), dir.join("spool.db-wal")).unwrap();
+    }
+    let heir = beacon(&server, root.options()).build().unwrap();
+    let mut events = heir.events();
+    sleep(secs(10)).await;
+    assert_eq!(unreadable(&mut events), 1);
+}
+
+fn unreadable(events: &mut BeaconEvents) -> usize {
+    let told = std::iter::from_fn(|| events.try_next());
+    let nothing = BeaconEvent::Dropped { reason: DropReason::Corrupt, events: 0 };
+    told.filter(|next| *next == Next::Event(nothing.clone())).count()
 }

@@ -78,7 +78,38 @@ fn a_user_is_erased_from_every_application() {
     let reader = DeadLetters::open(place.root()).unwrap();
     assert_eq!(reader.erase_user("u@x").unwrap(), 3);
     assert!(!holds(&place.root(), "u@x"));
-    assert_eq!(place.processes().len(), 1);
+    assert_eq!(reader.erase_user("u@x").unwrap(), 0);
+}
+
+/// B30: it has no beacon that could declare it, so what is left says it, whoever takes that over.
+#[test]
+fn what_a_tool_erases_is_declared_by_who_comes_next() {
+    let place = Place::new();
+    let rows = (0..120).map(|seq| NewRow { last_seq: 3 * seq + 1, events: 2, ..of("u", 3 * seq) });
+    place.orphan_of("app", &rows.collect::<Vec<_>>(), &[letter(of("u", 900))]);
+    place.orphan_of("other", &[NewRow { stream: stream(2), ..of("u", 4) }], &[]);
+    DeadLetters::open(place.root()).unwrap().erase_user("u").unwrap();
+    let now = crate::clock::stamp();
+    let mut gaps = Vec::new();
+    for app in ["app", "other"] {
+        let mut spool = Spool::open(&place.options(), app).unwrap();
+        assert_eq!(spool.adopt(None, &now, 9).events, 0);
+        for row in spool.list(None, &now, |_| false, 99).unwrap() {
+            let parsed =
+                crate::wire::Batch::parse(&crate::wire::gunzip(&row.batch.body, 1 << 20).unwrap()).unwrap();
+            assert_eq!((parsed.events.len(), parsed.head.app.as_str(), parsed.head.user), (0, app, None));
+            gaps.extend(parsed.head.gaps);
+            spool.delete(&[row.id]).unwrap();
+        }
+        spool.close().unwrap();
+    }
+    let numbers = |of| -> Vec<u64> {
+        let of = gaps.iter().filter(|gap| gap.stream == of && gap.why == "erased");
+        of.flat_map(|gap| gap.first..=gap.last).collect()
+    };
+    assert_eq!(numbers(stream(1)), (0..360).filter(|seq| seq % 3 != 2).collect::<Vec<_>>());
+    assert_eq!(numbers(stream(2)), [4]);
+    assert!(place.processes().is_empty(), "and then there is nothing left");
 }
 
 #[test]
