@@ -117,6 +117,7 @@ fn words(event: &Event) -> Option<String> {
             format!("{task:?} {}", outcome.to_string().replace(char::is_control, " "))
         }
         Event::Stuck { task, .. } => format!("{task:?} does not come back; the others go on without it"),
+        Event::Starved { task, behind, .. } => format!("{task:?} waits for a slot behind {behind:?}"),
         Event::Slow { task, .. } => format!("{task:?} has been running for 30 s"),
         Event::GateOpened { gate } => format!("gate {gate}"),
         Event::LongTask { length, who, .. } => format!("frozen for {} ms by {who:?}", length.as_millis()),

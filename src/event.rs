@@ -65,6 +65,18 @@ pub enum Event {
         /// How many tasks were declared before it.
         number: u64,
     },
+    /// A normal task, the first of its queue, waits for a slot, and for a minute none of them got one: those that hold the slots may
+    /// never end.
+    Starved {
+        /// Its name, as declared.
+        task: Arc<str>,
+        /// How many tasks were declared before it.
+        number: u64,
+        /// Since when it has waited for a slot, since `build()`.
+        since: Duration,
+        /// Who holds the slots, as declared: the first 16.
+        behind: Vec<Arc<str>>,
+    },
     /// The gate of the idle queue opened.
     GateOpened {
         /// By what, when, and what held it last.
@@ -167,6 +179,12 @@ pub(crate) fn event(core: &Core, note: Note, now: Stamp) -> Event {
             let (task, number) = task(id);
             Event::Slow { task, number }
         }
+        Note::Starved(starved) => Event::Starved {
+            task: starved.name.as_ref().into(),
+            number: starved.number,
+            since: starved.since.as_duration(),
+            behind: starved.behind.iter().map(|(_, name)| name.as_ref().into()).collect(),
+        },
         Note::GateOpened => Event::GateOpened { gate: core.gate().state(now) },
         Note::LongTask { start, length, who } => Event::LongTask { start: start.as_duration(), length, who },
         Note::Stopped { start, length } => Event::Stopped { start: start.as_duration(), length },

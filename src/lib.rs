@@ -157,8 +157,8 @@ pub use quiet::observe::Observed;
 #[cfg(feature = "tower")]
 pub use quiet::tower::{CountInFlight, Counted, InFlightLayer};
 pub use report::{
-    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, Stop,
-    TaskReport,
+    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, Starved,
+    Stop, TaskReport,
 };
 pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};

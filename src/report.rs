@@ -81,6 +81,10 @@ pub struct Report {
     /// `SIGSTOP`, a debugger, a machine that gave no time. The last 256; no task is blamed for them.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub stops: Vec<Stop>,
+    /// Normal tasks that waited for a slot while for a minute none of their queue got one; the first of the queue, each once. The last
+    /// 256.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub starved: Vec<Starved>,
     /// The sum over the listed long tasks of what went beyond 50 ms.
     pub blocking_time: Duration,
 }
@@ -160,6 +164,54 @@ pub struct Hold {
     pub until: Duration,
     /// What held it first.
     pub why: HeldBy,
+}
+
+/// A normal task that waited for a slot for long, and behind whom: they may never end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Starved {
+    /// Its name.
+    pub task: String,
+    /// How many tasks were declared before it.
+    pub number: u64,
+    /// When nothing but its queue held it any more.
+    pub since: Duration,
+    /// When it was named: a minute after the last start of a normal task, or after the last slot was taken.
+    pub named: Duration,
+    /// The names of those that held the slots then, of the first 16.
+    pub behind: Vec<String>,
+    /// Their numbers.
+    pub behind_numbers: Vec<u64>,
+    /// How many more held one.
+    pub more: usize,
+}
+
+impl Starved {
+    pub(crate) fn of(starved: &crate::scheduler::Starved) -> Starved {
+        let crate::scheduler::Starved { name, number, since, told, behind, more } = starved;
+        Starved {
+            task: name.to_string(),
+            number: *number,
+            since: since.as_duration(),
+            named: told.as_duration(),
+            behind: behind.iter().map(|(_, name)| name.to_string()).collect(),
+            behind_numbers: behind.iter().map(|(number, _)| *number).collect(),
+            more: *more,
+        }
+    }
+
+    /// "since 1.2 s behind "a", "b" and 3 more", for a line of text.
+    pub(crate) fn words(&self) -> String {
+        let names: Vec<String> = self.behind.iter().map(|name| format!("{name:?}")).collect();
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        format!(
+            "{:?} has waited for a slot since {} behind {}{more}",
+            self.task,
+            fit(self.since),
+            names.join(", ")
+        )
+    }
 }
 
 /// What afterboot itself has spent in a run.

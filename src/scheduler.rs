@@ -5,6 +5,7 @@
 //! after it has let go of the lock. The files below hold one kind of event each.
 
 mod again;
+mod crowd;
 mod declare;
 mod demand;
 mod end;
@@ -37,6 +38,7 @@ use crate::quiet::stalls::{Poll, Stalls, WORTH_REMEMBERING, Whose};
 use crate::quiet::stops::Stops;
 use crate::table::{Id, Table};
 
+pub(crate) use crowd::Starved;
 pub(crate) use loans::{Loan, Target};
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
@@ -53,6 +55,8 @@ pub(crate) struct Actions {
     pub(crate) poke: Vec<Id>,
     /// The lane should look again, or be started.
     pub(crate) lane: bool,
+    /// To be told in the log.
+    pub(crate) starved: Vec<Starved>,
     /// Somebody may be waiting for `started()` or `finished()`.
     pub(crate) announce: bool,
 }
@@ -154,6 +158,8 @@ pub(crate) struct Core {
     idle_running: usize,
     /// Since when the idle queue has been kept from every slot by normal tasks.
     starving: Option<Stamp>,
+    /// The same of normal tasks, which nobody helps.
+    crowd: crowd::Crowd,
     /// The idle start that is due and held because the application is busy again.
     holding: Option<hold::Holding>,
     holds: VecDeque<hold::Held>,
@@ -209,6 +215,7 @@ impl Core {
             idle_unstarted: 0,
             idle_running: 0,
             starving: None,
+            crowd: crowd::Crowd::default(),
             holding: None,
             holds: VecDeque::new(),
             holds_forgotten: 0,
@@ -259,6 +266,7 @@ impl Core {
         }
         self.watch_for_starving(now);
         self.feed_the_starving(now);
+        self.watch_the_crowd(now, actions);
         self.watch_for_holds(now);
         self.name_the_slow(now);
         self.cancel_piece(now, actions);
@@ -282,7 +290,7 @@ impl Core {
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
         let fed = self.starving.map(|since| since.after(self.max_hold));
-        match [start, timer, timeout, fed, self.slow_at()].into_iter().flatten().min() {
+        match [start, timer, timeout, fed, self.slow_at(), self.crowd_at()].into_iter().flatten().min() {
             Some(at) => Work::At(at),
             None => Work::Event,
         }

@@ -16,7 +16,7 @@ use crate::quiet::stops::Stop;
 use crate::quiet::workers::Workers;
 use crate::quiet::{probe, sampler, witness};
 use crate::ready::Ready;
-use crate::scheduler::{Actions, Core, Resolve};
+use crate::scheduler::{Actions, Core, Resolve, Starved};
 use crate::signals::Signals;
 use crate::state::{Effects, State};
 use crate::table::{Id, Spec};
@@ -156,6 +156,11 @@ impl Shared {
             for (cell, resolve) in effects.settle.drain(..) {
                 self.settle(cell, resolve);
             }
+        }
+        for starved in effects.starved.drain(..) {
+            let Starved { name, behind, .. } = starved;
+            let behind: Vec<&str> = behind.iter().map(|(_, name)| name.as_ref()).collect();
+            tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
         }
         if std::mem::take(&mut effects.announce) {
             self.run_changed.wake_all();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::gate::{GateState, HeldBy};
 use crate::queue::Queue;
-use crate::report::fit;
+use crate::report::{Starved, fit};
 use crate::shared::Shared;
 use crate::table::Status;
 use crate::text::Plain;
@@ -33,6 +33,9 @@ pub struct Snapshot {
     pub normal: usize,
     /// Tasks that wait in the idle queue.
     pub idle: usize,
+    /// The first of the normal queue, once it was named because for a minute none of its queue got a slot.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub starved: Option<Starved>,
     /// Tasks that wait for a predecessor.
     pub waiting: usize,
     /// Tasks between two attempts.
@@ -77,6 +80,7 @@ impl Snapshot {
             declared: core.table().declared(),
             normal: 0,
             idle: 0,
+            starved: core.starves().map(Starved::of),
             waiting: 0,
             resting: 0,
             demanded: 0,
@@ -131,6 +135,9 @@ impl fmt::Display for Snapshot {
         )?;
         for task in running {
             write!(f, "; {:?} for {}", task.name, fit(task.running_for))?;
+        }
+        if let Some(starved) = &self.starved {
+            write!(f, "; {}", starved.words())?;
         }
         Ok(())
     }

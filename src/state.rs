@@ -10,7 +10,7 @@ use crate::clock::Stamp;
 use crate::event::{Ring, event};
 use crate::lane::Place;
 use crate::ready::{Ready, Slots};
-use crate::scheduler::{Actions, Core, Resolve, Turn, Work};
+use crate::scheduler::{Actions, Core, Resolve, Starved, Turn, Work};
 use crate::signals::Signals;
 use crate::table::Id;
 
@@ -54,6 +54,8 @@ pub(crate) struct Effects {
     pub(crate) stop_probe: bool,
     pub(crate) announce: bool,
     pub(crate) tell: bool,
+    /// To be told in the log.
+    pub(crate) starved: Vec<Starved>,
     pub(crate) signals: Signals,
 }
 
@@ -181,6 +183,7 @@ impl State {
         }
         effects.stop_probe |= self.probe && !self.core.wants_probe();
         effects.announce |= std::mem::take(&mut actions.announce);
+        effects.starved.append(&mut actions.starved);
         self.core.forget_retired();
     }
 

@@ -168,6 +168,8 @@ pub(crate) struct Record {
     pub(crate) was_stuck: bool,
     /// It was named for running long.
     pub(crate) slow: bool,
+    /// It was named because it waited for a slot for a minute and nobody's turn came.
+    pub(crate) starved: bool,
     pub(crate) in_scope: bool,
     /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
     pub(crate) aside: bool,

@@ -9,7 +9,9 @@ use crate::scheduler::Core;
 use crate::shared::Shared;
 use crate::table::Record;
 
-use super::{ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Stop, TaskReport};
+use super::{
+    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Starved, Stop, TaskReport,
+};
 
 impl Report {
     /// Under the lock everything is only copied; sorting and naming come after it.
@@ -76,6 +78,7 @@ impl Report {
                     why: held.why.clone(),
                 })
                 .collect(),
+            starved: core.starved().map(Starved::of).collect(),
             holds_forgotten: core.holds_forgotten(),
             outcomes_forgotten: core.application_outcomes_forgotten(),
             cost: Cost {
@@ -111,6 +114,20 @@ impl Report {
                 used.insert(declared, nth);
             }
             used.insert(task.name.clone(), 0);
+        }
+        let named: HashMap<u64, &str> = if self.starved.is_empty() {
+            HashMap::new()
+        } else {
+            let tasks = self.tasks.iter().chain(&self.late_tasks);
+            tasks.map(|task| (task.number, task.name.as_str())).collect()
+        };
+        for starved in &mut self.starved {
+            let numbers = std::iter::once(&starved.number).chain(&starved.behind_numbers);
+            for (name, number) in std::iter::once(&mut starved.task).chain(&mut starved.behind).zip(numbers) {
+                if let Some(known) = named.get(number) {
+                    *name = (*known).to_owned();
+                }
+            }
         }
         for hold in &mut self.holds {
             if let Some(task) = self.tasks.iter().find(|task| task.number == hold.number) {

@@ -39,6 +39,9 @@ impl fmt::Display for Report {
             let lasted = worst.until.saturating_sub(worst.since);
             line(f, "holds", &format!("{count} idle starts; longest {} by: {}", fit(lasted), worst.why))?;
         }
+        if let Some(first) = self.starved.first() {
+            line(f, "starved", &format!("{} normal tasks; first {}", self.starved.len(), first.words()))?;
+        }
         if self.late > 0 {
             line(f, "late", &format!("{} declared after report(), not shown", self.late))?;
         }

@@ -54,6 +54,7 @@ impl Core {
             stuck: false,
             was_stuck: false,
             slow: false,
+            starved: false,
             in_scope: false,
             aside: false,
             awaits_the_end: false,

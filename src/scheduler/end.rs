@@ -154,6 +154,7 @@ impl Core {
 
     pub(super) fn vacate(&mut self, id: Id) {
         self.running -= 1;
+        self.slot_is_left(id);
         if self.table.live(id).line == Queue::Idle {
             self.idle_running -= 1;
         }

@@ -7,7 +7,7 @@ use crate::clock::Stamp;
 use crate::outcome::Outcome;
 use crate::table::Id;
 
-use super::Core;
+use super::{Core, Starved};
 
 /// Something happened that a listener may want to know. The public events are made of these outside the core.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(crate) enum Note {
     GateOpened,
     Stuck(Id),
     Slow(Id),
+    Starved(Box<Starved>),
     LongTask {
         start: Stamp,
         length: Duration,

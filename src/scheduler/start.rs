@@ -58,7 +58,9 @@ impl Core {
         let idle = self.normal.is_empty();
         self.leave_line(id);
         self.start(id, now, actions);
-        if idle {
+        if !idle {
+            self.the_queue_moves();
+        } else {
             self.hold_is_over(id, now);
         }
         Some(id)
@@ -98,6 +100,7 @@ impl Core {
         actions.announce |= self.scope.started(record);
         self.starts.push_back((now, id));
         self.running += 1;
+        self.slot_is_taken(id);
         if idle {
             self.idle_leaves(now);
             self.idle_running += 1;

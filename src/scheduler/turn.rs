@@ -56,10 +56,13 @@ struct Woken {
     at: Option<Stamp>,
 }
 
-/// How the poll that comes next counts, at the border behind each class but the last: whether it is one of those behind.
-/// Where only one side wanted the lane, it does not count.
+/// How the poll that comes next counts: of which class it is, and at which borders, each behind a class but the last, both
+/// sides wanted the lane.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Charge([Option<bool>; 2]);
+pub(super) struct Charge {
+    class: Option<Class>,
+    contested: [bool; 2],
+}
 
 /// Those behind a border may have this part of the time.
 const PART: i64 = 16;
@@ -67,40 +70,46 @@ const PART: i64 = 16;
 /// A poll counts as this long at least: also where the clock stands still, everybody gets a turn in the end.
 const LEAST: Duration = Duration::from_micros(1);
 
-/// When both sides of a border come together, those behind have had one poll of this length in advance: a few short polls
-/// of the more urgent ones are not torn apart.
-const ADVANCE: Duration = Duration::from_millis(1);
+/// What the polls of those behind are taken to last before one of them was seen.
+const UNKNOWN: Duration = Duration::from_millis(1);
 
-/// What the lane spent while both sides of a border wanted it, less [`PART`] times what of that it spent on those behind,
-/// in nanoseconds: while it is above zero, they have had less than their part. They go as soon as they may, so it never
-/// gets above one urgent poll; a long poll of theirs brings it far below zero, and they wait the longer.
+/// The account at a border.
 #[derive(Debug)]
-struct Share(i64);
+struct Share {
+    /// What the lane spent while both sides wanted it, less [`PART`] times what of that it spent on those behind, in
+    /// nanoseconds.
+    owed: i64,
+    /// What a poll of those behind may take, by the last ones: it is owed before it is given. So a demanded task is not
+    /// slowed by a long poll for which it did not last long enough.
+    next: i64,
+}
 
 impl Default for Share {
     fn default() -> Share {
-        Share(Share::start())
+        Share { owed: 0, next: nanos(UNKNOWN) }
     }
 }
 
 impl Share {
-    fn start() -> i64 {
-        -PART * nanos(ADVANCE)
-    }
-
+    /// Whether those behind will have had no more than their part when their next poll is over.
     fn is_open(&self) -> bool {
-        self.0 > 0
+        self.owed > self.next.saturating_mul(PART - 1)
     }
 
-    fn charge(&mut self, took: Duration, behind: bool) {
+    fn charge(&mut self, took: Duration, behind: bool, contested: bool) {
         let took = nanos(took.max(LEAST));
-        let theirs = if behind { took.saturating_mul(PART) } else { 0 };
-        self.0 = self.0.saturating_add(took).saturating_sub(theirs);
+        if behind {
+            self.next = took.max(self.next / 2);
+        }
+        if contested {
+            let theirs = if behind { took.saturating_mul(PART) } else { 0 };
+            self.owed = self.owed.saturating_add(took).saturating_sub(theirs);
+        }
     }
 
     /// Only one side wants the lane: nothing is saved up, and nothing forgiven.
     fn uncontested(&mut self) {
-        self.0 = self.0.min(Share::start());
+        self.owed = self.owed.min(0);
     }
 }
 
@@ -194,33 +203,32 @@ impl Turns {
     /// The class whose turn it is, and how its poll counts.
     fn choose(&mut self, could: [Could; 3]) -> Option<(Class, Charge)> {
         let mut charge = Charge::default();
+        let pick = |class, charge| Some((class, Charge { class: Some(class), ..charge }));
         for (border, share) in self.shares.iter_mut().enumerate() {
             let class = CLASSES[border];
             let here = could[class as usize].any();
             if !CLASSES[border + 1..].iter().any(|behind| could[*behind as usize].any()) {
                 share.uncontested();
-                return here.then_some((class, charge));
+                return if here { pick(class, charge) } else { None };
             }
             if !here {
                 share.uncontested();
                 continue;
             }
-            let theirs = share.is_open();
-            charge.0[border] = Some(theirs);
-            if !theirs {
-                return Some((class, charge));
+            charge.contested[border] = true;
+            if !share.is_open() {
+                return pick(class, charge);
             }
         }
         // Somebody is left behind the last border.
-        Some((Class::Idle, charge))
+        pick(Class::Idle, charge)
     }
 
     /// The lane has spent this much on a poll.
-    fn charge(&mut self, Charge(sides): Charge, took: Duration) {
-        for (share, behind) in self.shares.iter_mut().zip(sides) {
-            if let Some(behind) = behind {
-                share.charge(took, behind);
-            }
+    fn charge(&mut self, Charge { class, contested }: Charge, took: Duration) {
+        let Some(class) = class else { return };
+        for (border, share) in self.shares.iter_mut().enumerate() {
+            share.charge(took, class < CLASSES[border], contested[border]);
         }
     }
 

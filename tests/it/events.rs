@@ -27,6 +27,7 @@ fn short(event: &Event) -> String {
         Event::Started { task, .. } => format!("{task} started"),
         Event::Delayed { task, .. } => format!("{task} delayed"),
         Event::Ended { task, outcome, .. } => format!("{task} {}", outcome.word()),
+        Event::Starved { task, .. } => format!("{task} starved"),
         Event::Slow { task, .. } => format!("{task} slow"),
         Event::GateOpened { gate: GateState::Open { by, .. } } => format!("gate by {by}"),
         Event::LongTask { who, length, .. } => format!("{who} long {}", length.as_millis()),

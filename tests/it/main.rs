@@ -48,6 +48,7 @@ mod take_over;
 mod lending;
 mod cycles;
 mod slow;
+mod crowded;
 mod loss;
 mod nets;
 #[cfg(all(unix, feature = "serde"))]

@@ -62,6 +62,7 @@ pub(super) struct Known {
     /// How many late tasks had left before it did.
     retired: Option<u64>,
     told_start: bool,
+    told_starved: bool,
     told_end: bool,
 }
 
@@ -100,6 +101,8 @@ pub(super) struct World {
     alarm: Option<Stamp>,
     first_declared: Option<Stamp>,
     last_first_poll: Option<Stamp>,
+    /// When a task of the normal queue last started.
+    queue_moved: Option<Stamp>,
     starving: Option<Stamp>,
     quiet: gate::Facts,
     sealed: bool,
@@ -138,6 +141,7 @@ impl World {
             alarm: None,
             first_declared: None,
             last_first_poll: None,
+            queue_moved: None,
             starving: None,
             quiet: gate::Facts::default(),
             sealed: false,

@@ -173,3 +173,26 @@ fn a_task_that_comes_after_the_end_of_another_starts_however_that_ended() {
         "one of the three words was strict"
     );
 }
+
+/// I36: the first of the queue is named, once, and behind whom.
+#[test]
+fn a_normal_task_that_no_slot_comes_to_is_named_with_those_that_hold_them() {
+    let mut world = after(&narrow(), [normal().now(), TURN, PENDING, normal().now(), normal().now(), TURN]);
+    world.go([Wait(59_999), TURN]);
+    assert_eq!(world.core.starved().count(), 0);
+    world.go([Wait(1), TURN, Wait(60_000), TURN]);
+    let starved: Vec<_> = world.core.starved().collect();
+    assert_eq!(starved.len(), 1);
+    assert_eq!(
+        (starved[0].name.as_ref(), starved[0].since, starved[0].told),
+        ("task 1", millis_at(0), millis_at(60_000))
+    );
+    assert_eq!(starved[0].behind, [(0, "task 0".into())]);
+    assert!(world.core.starves().is_some());
+    world.go([Wake(0), TURN, COMPLETED, TURN]);
+    assert!(world.core.starves().is_none());
+}
+
+fn millis_at(n: u64) -> crate::clock::Stamp {
+    crate::clock::Stamp::from_duration(millis(n))
+}

@@ -84,6 +84,7 @@ impl World {
             slow: false,
             retired: None,
             told_start: false,
+            told_starved: false,
             told_end: false,
         });
         self.take(std::mem::take(actions));

@@ -91,6 +91,9 @@ impl World {
             let held = self.tasks[i].delayed.zip(delay).is_some_and(|(from, delay)| now < from.after(delay));
             assert!(!held, "the monkey lets task {i} go too early");
         }
+        if line == Queue::Normal && !self.is_demanded(i) {
+            self.queue_moved = Some(now);
+        }
         let task = &mut self.tasks[i];
         task.started = Some(now);
         (task.begun, task.live) = (true, true);

@@ -57,6 +57,18 @@ impl World {
                     let due = World::slow_at(task).is_some_and(|at| at <= self.now);
                     assert!(first && due && task.live, "task {i} is named for running long");
                 }
+                Note::Starved(starved) => {
+                    let i = (0..self.tasks.len()).find(|&i| World::name(i) == starved.name).unwrap();
+                    let first = !std::mem::replace(&mut self.tasks[i].told_starved, true);
+                    assert!(
+                        first
+                            && self.tasks[i].waits()
+                            && self.running() - self.lending() >= self.concurrency()
+                    );
+                    assert!(!starved.behind.is_empty(), "behind nobody");
+                    let moved = self.queue_moved.is_some_and(|at| at.after(millis(60_000)) > self.now);
+                    assert!(!moved, "the queue moved a short while ago");
+                }
                 Note::GateOpened => {
                     assert!(!std::mem::replace(&mut self.told.gate, true) && self.gate_is_open());
                 }

@@ -6,9 +6,6 @@ use super::World;
 use crate::queue::Queue;
 use crate::scheduler::Class;
 
-/// A few short polls of the more urgent ones are not torn apart.
-const ADVANCE: Duration = Duration::from_millis(16);
-
 const CLASSES: [Class; 3] = [Class::Demanded, Class::Normal, Class::Idle];
 
 /// Who waits for a poll, and what was spent.
@@ -21,8 +18,10 @@ pub(super) struct Turns {
     started: [bool; 3],
     /// A lent slot waits for those who were woken before this one.
     held_back: Option<u64>,
-    /// The sides of each border that the poll in progress counts for: whether it is one of those behind.
-    counts: Vec<(usize, bool)>,
+    /// The class of the poll in progress, and at which borders both sides wanted the lane.
+    turn: Option<(usize, Vec<usize>)>,
+    /// What a poll of those behind each border may take, by the last ones.
+    next: [Option<Duration>; 2],
     /// What was spent while both sides of a border wanted the lane: in all, and on those behind.
     spent: [(Duration, Duration); 2],
     /// What of that does not give those behind anything: it was spent before the two sides last came together.
@@ -46,7 +45,15 @@ impl Turns {
     /// The poll in progress is over, or keeps nobody from the lane any more.
     pub(super) fn charge(&mut self, took: Duration) {
         let took = took.max(Duration::from_micros(1));
-        for (border, behind) in std::mem::take(&mut self.counts) {
+        let Some((place, contested)) = self.turn.take() else { return };
+        for border in 0..2 {
+            let behind = place > border;
+            if behind {
+                self.next[border] = Some(took.max(self.next(border) / 2));
+            }
+            if !contested.contains(&border) {
+                continue;
+            }
             let (all, theirs) = &mut self.spent[border];
             *all += took;
             if behind {
@@ -66,10 +73,14 @@ impl Turns {
         self.lapsed[border] = self.lapsed[border].max(all.saturating_sub(theirs * 16));
     }
 
-    /// Whether those behind this border have had less than their part.
+    /// Whether those behind this border will have had no more than their part when their next poll is over.
     fn is_short(&self, border: usize) -> bool {
         let (all, theirs) = self.spent[border];
-        theirs * 16 + self.lapsed[border] + ADVANCE < all
+        theirs * 16 + self.lapsed[border] + self.next(border) * 15 < all
+    }
+
+    fn next(&self, border: usize) -> Duration {
+        self.next[border].unwrap_or(Duration::from_millis(1))
     }
 }
 
@@ -157,16 +168,18 @@ impl World {
             place.unwrap_or_else(|| panic!("task {i} was not woken first: {could:?}"))
         };
         assert!(of(&could[place]), "task {i} could not start: {could:?}");
+        let mut contested_at = Vec::new();
         for border in 0..=place.min(1) {
             let contested = could[border].any() && could[border + 1..].iter().any(|could| could.any());
             if contested {
                 let behind = place > border;
                 assert_eq!(self.turns.is_short(border), behind, "the turn is not task {i}'s: {could:?}");
-                self.turns.counts.push((border, behind));
+                contested_at.push(border);
             } else {
                 self.turns.come_together_anew(border);
             }
         }
+        self.turns.turn = Some((place, contested_at));
         let Could { start, woken } = could[place];
         if start && woken.is_some() {
             assert_ne!(self.turns.started[place], starts, "starts and woken tasks alternate");
