@@ -3,14 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use pin_project::{pin_project, pinned_drop};
-use tokio::task::JoinHandle;
+use pin_project::pin_project;
 
 use crate::catch::catch;
-use crate::context;
 use crate::error::BoxError;
 use crate::task::TaskOutput;
 
@@ -87,7 +84,7 @@ where
 }
 
 /// Runs inside `catch`: the conversion into a boxed error is the user's code.
-fn settle<O: TaskOutput>(output: O) -> Result<O::Value, Failure> {
+pub(crate) fn settle<O: TaskOutput>(output: O) -> Result<O::Value, Failure> {
     output.settle().map_err(Failure::Failed)
 }
 
@@ -125,69 +122,6 @@ impl<C: FnOnce() -> bool, T> Future for WhenAtStart<C, T> {
         match this.attempt {
             Some(attempt) => attempt.as_mut().poll(cx),
             None => Poll::Pending,
-        }
-    }
-}
-
-/// A closure on tokio's blocking pool. To the lane it is a future like any other, so it holds a slot, has a
-/// timeout and is counted like any other; but dropping it does not stop a closure that has begun.
-#[pin_project(PinnedDrop)]
-pub(crate) struct Blocking<F, V> {
-    run: Option<F>,
-    given_up: Arc<AtomicBool>,
-    #[pin]
-    join: Option<JoinHandle<Result<V, Failure>>>,
-}
-
-impl<F, V> Blocking<F, V> {
-    /// `given_up`: the handle is resolved, so a closure that has not begun must not.
-    pub(crate) fn new(run: F, given_up: Arc<AtomicBool>) -> Blocking<F, V> {
-        Blocking { run: Some(run), given_up, join: None }
-    }
-}
-
-impl<F, O> Future for Blocking<F, O::Value>
-where
-    F: FnOnce() -> O + Send + 'static,
-    O: TaskOutput,
-    O::Value: Send,
-{
-    type Output = Result<O::Value, Failure>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let Some(run) = this.run.take() {
-            let given_up = Arc::clone(this.given_up);
-            // What the closure declares or waits for, it does as this task.
-            let here = context::here();
-            let guarded = move || {
-                let _here = context::reenter(here);
-                if given_up.load(Ordering::Relaxed) {
-                    return Err(Failure::Skipped);
-                }
-                match catch(|| settle(run())) {
-                    Ok(verdict) => verdict,
-                    Err(text) => Err(Failure::Panicked(text)),
-                }
-            };
-            this.join.set(Some(tokio::task::spawn_blocking(guarded)));
-        }
-        let Some(join) = this.join.as_mut().as_pin_mut() else { return Poll::Pending };
-        let verdict = ready!(join.poll(cx));
-        this.join.set(None);
-        Poll::Ready(verdict.unwrap_or_else(|_lost| {
-            // The pool refused it or dropped it: the runtime is going away, and the lane's guard is about to say so.
-            Err(Failure::Panicked("the runtime's blocking pool dropped the closure".into()))
-        }))
-    }
-}
-
-#[pinned_drop]
-impl<F, V> PinnedDrop for Blocking<F, V> {
-    fn drop(self: Pin<&mut Self>) {
-        // Takes the closure off the pool's queue where it has not begun.
-        if let Some(join) = &self.join {
-            join.abort();
         }
     }
 }

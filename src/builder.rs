@@ -1,7 +1,7 @@
 //! What a governor is to be: setters store, `build()` checks everything at once.
 
 use std::borrow::Cow;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,7 +132,10 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: TaskOutput<Value = ()>,
     {
-        self.signals.interactive = Some(Box::pin(async move { interactive.await.settle() }));
+        // Not awaited: it would be dropped before its answer is out, and its destructor may panic.
+        let mut interactive = Box::pin(interactive);
+        let answer = poll_fn(move |cx| interactive.as_mut().poll(cx).map(TaskOutput::settle));
+        self.signals.interactive = Some(Box::pin(answer));
         self.gate.interactive = true;
         self
     }
@@ -199,7 +202,7 @@ impl Builder {
 
     /// How long one governed poll may hold the lane on a multi_thread runtime. Then its task is named in a
     /// warning and gives up its slot, and the lane goes on without it on a thread of the blocking pool, until the
-    /// poll returns. Default 1 s, real time; at least 10 ms. On a current_thread runtime nothing can run
+    /// poll returns; where that has no thread, the lane waits for the poll, and the report says so. Default 1 s, real time; at least 10 ms. On a current_thread runtime nothing can run
     /// meanwhile: the warning comes when the poll returns.
     pub fn stuck_after(mut self, limit: Duration) -> Builder {
         self.stuck_after = limit;

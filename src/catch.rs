@@ -14,8 +14,13 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Arc<str>> {
 /// Runs a destructor or a waker of the user's; a panic in it is told in a warning and changes nothing.
 pub(crate) fn catch_quietly(what: &'static str, run: impl FnOnce()) {
     if let Err(text) = catch(run) {
-        tracing::warn!(target: "afterboot", %text, "a panic in {what} was caught");
+        logged(|| tracing::warn!(target: "afterboot", %text, "a panic in {what} was caught"));
     }
+}
+
+/// Calls the application's subscriber. That is user code too: whatever it does, it decides no task's end and stops no lane.
+pub(crate) fn logged<R>(log: impl FnOnce() -> R) -> Option<R> {
+    catch(log).ok()
 }
 
 /// A payload that is no string is forgotten: its own destructor may panic, and nothing would catch that.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use crate::attempt::{BoxedAttempt, Failure};
-use crate::catch::{catch, catch_quietly};
+use crate::catch::{catch, catch_quietly, logged};
 use crate::error::{BoxError, TaskError};
 use crate::lender::Lenders;
 use crate::outcome::{Outcome, SkipReason};
@@ -71,15 +71,31 @@ pub(crate) struct Parts<T> {
 struct Running<T> {
     attempt: BoxedAttempt<T>,
     /// Boxed, and only where somebody collects spans: most cells of a large boot wait without one.
-    span: Option<Box<tracing::Span>>,
+    span: Option<Box<OwnSpan>>,
+}
+
+/// The task's own span. Whoever collects it is user code: a panic there is none of the task's.
+struct OwnSpan(tracing::Span);
+
+impl Drop for OwnSpan {
+    fn drop(&mut self) {
+        logged(|| drop(std::mem::replace(&mut self.0, tracing::Span::none())));
+    }
+}
+
+/// `run` lets no panic out.
+fn within<R>(span: Option<&OwnSpan>, run: impl FnOnce() -> R) -> R {
+    let entered = span.and_then(|span| logged(|| span.0.enter()));
+    let done = run();
+    logged(|| drop(entered));
+    done
 }
 
 impl<T> Running<T> {
     /// The future's destructor belongs to the task's span too.
     fn discard(self) {
         let Running { attempt, span } = self;
-        let _entered = span.as_ref().map(|span| span.enter());
-        catch_quietly("the destructor of a task's future", || drop(attempt));
+        within(span.as_deref(), || catch_quietly("the destructor of a task's future", || drop(attempt)));
     }
 }
 
@@ -184,12 +200,15 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
     }
 
     fn begin_span(&self, governor: &str, name: &str) {
-        let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name);
-        if !span.is_disabled() {
-            span.follows_from(self.declared_in.clone());
+        let span = logged(|| {
+            let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name);
+            (!span.is_disabled()).then(|| Box::new(OwnSpan(span)))
+        });
+        if let Some(span) = span.flatten() {
+            logged(|| _ = span.0.follows_from(self.declared_in.clone()));
             let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
             if let Body::Here(running) = &mut *body {
-                running.span = Some(Box::new(span));
+                running.span = Some(span);
             }
         }
     }
@@ -203,11 +222,9 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             }
         };
         // The attempt catches what its own code does; this net is for what lies between.
-        let polled = {
-            let _entered = running.span.as_ref().map(|span| span.enter());
-            catch(|| running.attempt.as_mut().poll(cx))
-                .unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))))
-        };
+        let attempt = running.attempt.as_mut();
+        let polled = within(running.span.as_deref(), || catch(|| attempt.poll(cx)))
+            .unwrap_or_else(|text| Poll::Ready(Err(Failure::Panicked(text))));
         let (outcome, ended) = match polled {
             Poll::Pending => {
                 if let Some(given_up) = self.put_back(Body::Here(running)) {
@@ -219,7 +236,10 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
             Poll::Ready(Err(Failure::Panicked(text))) => (Outcome::Panicked(text), Err(None)),
             #[cfg(feature = "retry")]
             Poll::Ready(Err(Failure::Again { after, error })) => {
-                tracing::debug!(target: "afterboot", %error, ?after, "an attempt failed; another one follows");
+                logged(
+                    || tracing::debug!(target: "afterboot", %error, ?after, "an attempt failed; another one follows"),
+                );
+                catch_quietly("the destructor of an error", || drop(error));
                 if let Some(given_up) = self.put_back(Body::Here(running)) {
                     given_up.discard();
                 }

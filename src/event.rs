@@ -99,6 +99,11 @@ pub enum Event {
         /// How long it had lasted when it was seen.
         length: Duration,
     },
+    /// A thread was wanted and could not be had; whoever wanted it waits or does without.
+    NoThread {
+        /// For what: the lane that goes on without a stuck poll, a blocking task, the sampler.
+        wanted: Arc<str>,
+    },
     /// Nothing new starts any more.
     ShuttingDown,
     /// The listener was too slow: this many events were dropped before the next one.
@@ -128,6 +133,10 @@ impl Ring {
             self.first += 1;
         }
         self.events.push_back((at, event));
+    }
+
+    pub(crate) fn is_heard(&self) -> bool {
+        self.listeners > 0
     }
 
     fn next(&self) -> u64 {

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
 use crate::builder::Builder;
+use crate::catch::logged;
 use crate::cell::{Cell, Parts};
 use crate::event::Events;
 use crate::gate::GateState;
@@ -48,7 +49,8 @@ impl Governor {
     pub fn govern<T: Send + Sync + 'static>(&self, mut task: Task<T>) -> TaskHandle<T> {
         let spec = plan::spec(&mut task, &self.shared);
         let Task { body, given_up, .. } = task;
-        let parts = Parts { body, given_up, declared_in: tracing::Span::current().id() };
+        let declared_in = logged(|| tracing::Span::current().id()).flatten();
+        let parts = Parts { body, given_up, declared_in };
         let cell = self.shared.declare(spec, |id| Cell::new(Arc::downgrade(&self.shared), id, parts));
         TaskHandle::new(cell)
     }

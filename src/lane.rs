@@ -5,8 +5,8 @@
 //! worker is ever busy with them, whatever the concurrency.
 //!
 //! A lane has a number. When a poll holds it for too long, the watchdog makes the next one, on a thread of the
-//! blocking pool; the old lane ends when its poll returns, and the lane on the pool gives way to one on the
-//! workers as soon as no poll is stuck.
+//! blocking pool; the old lane ends when its poll returns, or takes the line back where the next one has no thread; and the lane
+//! on the pool gives way to one on the workers as soon as no poll is stuck.
 
 use std::borrow::Cow;
 use std::future::{Future, poll_fn};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep_until};
 
-use crate::catch::{catch, catch_quietly};
+use crate::catch::{catch, catch_quietly, logged};
 use crate::cell::{Ended, Governed};
 use crate::clock::{Stamp, Stopwatch};
 use crate::context;
@@ -29,6 +29,7 @@ use crate::scheduler::{Actions, Fate, Resolve, Turn, Work};
 use crate::shared::Shared;
 use crate::state::Effects;
 use crate::table::Id;
+use crate::threads;
 use crate::tick::Ticker;
 
 /// Shorter polls are not judged, and a stop of the process that matters makes a poll longer than this.
@@ -52,10 +53,16 @@ pub(crate) fn spawn(shared: &Arc<Shared>, number: u64, place: Place) {
         }
         Place::Pool => {
             let runtime = shared.runtime.clone();
-            shared.runtime.spawn_blocking(move || {
+            let asked = threads::on_the_pool(&shared.runtime, move || {
                 // Timers panic once the runtime has begun to go away; the guard then resolves what is left.
                 catch_quietly("a lane on the blocking pool", || runtime.block_on(run(guard, place)));
             });
+            if let Err(why) = asked {
+                shared.tell(|state, now, effects| state.lane_refused(number, now, effects));
+                logged(
+                    || tracing::warn!(target: "afterboot", governor = %shared.name, %why, "no thread for the lane"),
+                );
+            }
         }
     }
 }
@@ -110,6 +117,7 @@ async fn run(mut guard: Guard, place: Place) {
     while lane.work(&mut timer).await {
         ticker.tick().await;
         lane.turn();
+        guard.number = lane.number;
     }
     guard.over = true;
     lane.shared.lane_ended.wake_all();
@@ -199,6 +207,7 @@ impl Lane {
             })
         };
         let took = began.elapsed();
+        let no_thread = threads::take_refused();
         let ended = match polled {
             Ok(Poll::Pending) => None,
             Ok(Poll::Ready(ended)) => Some(ended),
@@ -223,9 +232,12 @@ impl Lane {
                 Some(Ended::With(outcome)) => core.poll_ended(id, took, Some(outcome), now, actions),
                 Some(Ended::Again(after)) => core.attempt_failed(id, took, after, now, actions),
             };
-            let current = state.is_current_lane(self.number);
+            let current = state.goes_on_as(&mut self.number, now, &mut self.effects);
             if current {
                 state.core.advance(now, &mut self.actions);
+            }
+            if no_thread {
+                state.misses_thread(threads::BLOCKING, now, &mut self.effects);
             }
             state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
@@ -241,7 +253,9 @@ impl Lane {
             (fate, name, was_stuck, own)
         };
         if own >= self.shared.stuck_after && !was_stuck {
-            tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "one poll held the lane");
+            logged(
+                || tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "one poll held the lane"),
+            );
         }
         match fate {
             Fate::Keep | Fate::Rest => {}

@@ -95,6 +95,7 @@ mod sync;
 mod waiters;
 mod lender;
 mod catch;
+mod threads;
 mod error;
 mod outcome;
 mod text;
@@ -112,10 +113,12 @@ mod shared;
 mod state;
 mod ready;
 mod tick;
+mod lanes;
 mod lane;
 mod watchdog;
 mod context;
 mod attempt;
+mod blocking;
 #[cfg(feature = "retry")]
 mod retryable;
 mod cell;
@@ -158,7 +161,7 @@ pub use quiet::observe::Observed;
 pub use quiet::tower::{CountInFlight, Counted, InFlightLayer};
 pub use report::{
     ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, Starved,
-    Stop, TaskReport,
+    Stop, TaskReport, ThreadMissed,
 };
 pub use run::Run;
 pub use snapshot::{RunningTask, Snapshot};

@@ -4,8 +4,8 @@
 //! RUSTFLAGS="--cfg afterboot_loom" cargo test --release --lib loom_
 //! ```
 //!
-//! [`Ready`] and [`Waiters`] are the real ones. What stands around them, the state behind the governor's lock and
-//! who is the current lane, is written anew here in its smallest form, because loom cannot model tokio: neither its
+//! [`Ready`], [`Waiters`] and [`Lanes`], who is the current lane, are the real ones. What stands around them, the state behind
+//! the governor's lock, is written anew here in its smallest form, because loom cannot model tokio: neither its
 //! scheduler and driver nor `spawn_blocking` and timers. Nor does it know `std::sync::Arc` (wakers need that one),
 //! `OnceLock` and the runtime's shutdown. Those are left to `tests/it/stuck.rs`, `tests/it/loss.rs` and the chaos test.
 
@@ -19,6 +19,7 @@ use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
+use crate::lanes::Lanes;
 use crate::ready::{Ready, Slots};
 use crate::table::Id;
 use crate::waiters::Waiters;
@@ -138,6 +139,76 @@ fn loom_a_stuck_poll_that_returns_wakes_the_lane_that_took_over() {
         }
         first.join().expect("it ends");
     });
+}
+
+/// I37, I26: the successor may have its thread early, late or never, and the poll that was left behind may return at any
+/// moment: exactly one of the two goes on, and what was woken meanwhile is polled.
+#[test]
+fn loom_a_successor_that_never_looked_is_overtaken_and_one_lane_goes_on() {
+    for has_a_thread in [true, false] {
+        model(move || {
+            let (ready, _, waker) = ready_with_one_slot();
+            let mut lanes = Lanes::default();
+            let first = lanes.next(false);
+            let second = lanes.next(true);
+            let state = Arc::new(Mutex::new(lanes));
+            let polls = Arc::new(AtomicUsize::new(0));
+            let going_on = Arc::new(AtomicUsize::new(0));
+            let lane = |number: u64| Lane {
+                number,
+                ready: Arc::clone(&ready),
+                state: Arc::clone(&state),
+                polls: Arc::clone(&polls),
+                going_on: Arc::clone(&going_on),
+            };
+            let (mut left_behind, successor) = (lane(first), lane(second));
+            let behind = thread::spawn(move || {
+                // Its poll has returned.
+                let back = left_behind.state.lock().expect("nobody panics").takes_back(first);
+                left_behind.number = back.unwrap_or(first);
+                if back.is_none() {
+                    left_behind.ready.kick();
+                }
+                left_behind.goes_on();
+            });
+            let woken = thread::spawn(move || waker.wake());
+            if has_a_thread {
+                successor.goes_on();
+            }
+            behind.join().expect("it ends");
+            woken.join().expect("it ends");
+            assert_eq!(polls.load(Ordering::Acquire), 1, "one lane polls what was woken");
+        });
+    }
+}
+
+/// One of the two lanes of the model above.
+struct Lane {
+    number: u64,
+    ready: Arc<Ready>,
+    state: Arc<Mutex<Lanes>>,
+    polls: Arc<AtomicUsize>,
+    going_on: Arc<AtomicUsize>,
+}
+
+impl Lane {
+    /// As the lane: registers, looks, polls or sleeps, until its work is over or it is not the current one.
+    fn goes_on(self) {
+        block_on(poll_fn(|cx| {
+            self.ready.register(self.number, cx.waker());
+            if !self.state.lock().expect("nobody panics").looks(self.number) {
+                return Poll::Ready(());
+            }
+            if self.ready.pop().is_none() {
+                return Poll::Pending;
+            }
+            assert_eq!(self.going_on.fetch_add(1, Ordering::AcqRel), 0, "two lanes poll");
+            self.polls.fetch_add(1, Ordering::AcqRel);
+            self.going_on.fetch_sub(1, Ordering::AcqRel);
+            self.state.lock().expect("nobody panics").ends(self.number);
+            Poll::Ready(())
+        }));
+    }
 }
 
 /// I6: a task is woken while its poll is stuck. The lane that took over passes it over, so the lane that was left

@@ -85,6 +85,10 @@ pub struct Report {
     /// 256.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub starved: Vec<Starved>,
+    /// Threads that were wanted and could not be had, a line for each thing that wanted them: the pool was full, or the system
+    /// refused.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub threads_missed: Vec<ThreadMissed>,
     /// The sum over the listed long tasks of what went beyond 50 ms.
     pub blocking_time: Duration,
 }
@@ -301,6 +305,20 @@ pub struct Stop {
     pub start: Duration,
     /// How long it lasted.
     pub length: Duration,
+}
+
+/// Threads that could not be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct ThreadMissed {
+    /// For what: "the lane" that was to go on without a stuck poll, and came too late or never; "a blocking task", which
+    /// waited; "the sampler", without which the probe sees what it sees.
+    pub wanted: String,
+    /// When first.
+    pub first: Duration,
+    /// How often.
+    pub times: u64,
 }
 
 impl TaskReport {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::catch::catch_quietly;
+use crate::catch::{catch_quietly, logged};
 use crate::cell::Governed;
 use crate::clock::{Clock, Stamp};
 use crate::lane;
@@ -126,6 +126,17 @@ impl Shared {
         told
     }
 
+    /// Writes down what the shell itself has to say.
+    pub(crate) fn tell(self: &Arc<Self>, what: impl FnOnce(&mut State, Stamp, &mut Effects)) {
+        let mut effects = Effects::default();
+        {
+            let mut state = self.lock();
+            let now = self.clock.now();
+            what(&mut state, now, &mut effects);
+        }
+        self.perform(&mut effects);
+    }
+
     /// Takes a task in; `cell` makes what its handle and the lane share.
     pub(crate) fn declare<C: Governed + 'static>(
         self: &Arc<Self>,
@@ -196,10 +207,14 @@ impl Shared {
         let Resolve { name, outcome, still_running, .. } = resolve;
         match &outcome {
             Outcome::Completed | Outcome::Skipped(_) | Outcome::Cancelled(_) => {
-                tracing::debug!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended");
+                logged(
+                    || tracing::debug!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended"),
+                );
             }
             _ => {
-                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended without a value");
+                logged(
+                    || tracing::warn!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended without a value"),
+                );
             }
         }
         if still_running {

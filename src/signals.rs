@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
-use crate::catch::catch;
+use crate::catch::{catch, catch_quietly, logged};
 use crate::error::BoxError;
 use crate::shared::Shared;
 
@@ -29,8 +29,11 @@ impl Signals {
         if let Some(ready) = self.ready {
             let weak = Arc::downgrade(shared);
             let task = async move {
-                if let Err(why) = survive(ready).await {
-                    tracing::warn!(target: "afterboot", %why, "ready_when panicked; ready is not given");
+                let (given, dropped) = survive(ready).await;
+                if let Err(why) = given.and(dropped) {
+                    logged(
+                        || tracing::warn!(target: "afterboot", %why, "ready_when panicked; ready is not given"),
+                    );
                 } else if let Some(shared) = weak.upgrade() {
                     shared.apply(|core, now, _| core.ready(now));
                 }
@@ -41,9 +44,13 @@ impl Signals {
             let mut answer = Answer { shared: Arc::downgrade(shared), given: false };
             let task = async move {
                 let why = match survive(interactive).await {
-                    Ok(Ok(())) => None,
-                    Ok(Err(error)) => Some(catch(|| error.to_string()).map_or_else(|text| text, Arc::from)),
-                    Err(text) => Some(format!("panicked: {text}").into()),
+                    (Ok(Ok(())), Ok(())) => None,
+                    (Ok(Err(error)), _) => {
+                        let text = catch(|| error.to_string()).map_or_else(|text| text, Arc::from);
+                        catch_quietly("the destructor of an error", || drop(error));
+                        Some(text)
+                    }
+                    (Err(text), _) | (_, Err(text)) => Some(format!("panicked: {text}").into()),
                 };
                 answer.give(why);
             };
@@ -52,15 +59,14 @@ impl Signals {
     }
 }
 
-/// Polls a future of the user's; a panic becomes its text, also one of its destructor.
-async fn survive<T>(mut future: Boxed<T>) -> Result<T, Arc<str>> {
+/// Polls a future of the user's; a panic becomes its text. What it came to, and how it was dropped.
+async fn survive<T>(mut future: Boxed<T>) -> (Result<T, Arc<str>>, Result<(), Arc<str>>) {
     let result = poll_fn(|cx| match catch(|| future.as_mut().poll(cx)) {
         Ok(polled) => polled.map(Ok),
         Err(text) => Poll::Ready(Err(text)),
     })
     .await;
-    catch(|| drop(future))?;
-    result
+    (result, catch(|| drop(future)))
 }
 
 /// Tells the gate exactly once, also where the future is dropped before it has an answer.
@@ -73,7 +79,9 @@ impl Answer {
     fn give(&mut self, failed: Option<Arc<str>>) {
         self.given = true;
         if let Some(why) = &failed {
-            tracing::warn!(target: "afterboot", %why, "interactive_when gave no answer; the quiet window takes over");
+            logged(
+                || tracing::warn!(target: "afterboot", %why, "interactive_when gave no answer; the quiet window takes over"),
+            );
         }
         if let Some(shared) = self.shared.upgrade() {
             shared.apply(|core, now, actions| core.interactive(failed, now, actions));

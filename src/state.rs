@@ -7,12 +7,14 @@ use std::time::Duration;
 use crate::cell::Governed;
 use crate::chunks::Chunks;
 use crate::clock::Stamp;
-use crate::event::{Ring, event};
+use crate::event::{Event, Ring, event};
 use crate::lane::Place;
+use crate::lanes::Lanes;
 use crate::ready::{Ready, Slots};
 use crate::scheduler::{Actions, Core, Resolve, Starved, Turn, Work};
 use crate::signals::Signals;
 use crate::table::Id;
+use crate::threads::{self, Missed};
 
 /// Never held across a poll, a destructor or a waker.
 pub(crate) struct State {
@@ -22,19 +24,15 @@ pub(crate) struct State {
     multi_thread: bool,
     pub(crate) signals: Signals,
     entries: Chunks<Option<Entry>>,
-    lane: LaneState,
+    lanes: Lanes,
+    watchdog: bool,
+    /// The system refused the current lane's thread.
+    refused: bool,
+    pub(crate) threads_missed: Missed,
     probe: bool,
     sampler: bool,
     /// The last of the witness's stretches that the core knows.
     pub(crate) witness_told: u64,
-}
-
-/// Which lane polls. A lane that is not the current one ends at its next look.
-#[derive(Debug, Default)]
-struct LaneState {
-    current: Option<u64>,
-    made: u64,
-    watchdog: bool,
 }
 
 /// What the shell holds of a task that has not ended.
@@ -78,7 +76,10 @@ impl State {
             multi_thread,
             signals,
             entries: Chunks::default(),
-            lane: LaneState::default(),
+            lanes: Lanes::default(),
+            watchdog: false,
+            refused: false,
+            threads_missed: Missed::default(),
             probe: false,
             sampler: false,
             witness_told: 0,
@@ -170,7 +171,7 @@ impl State {
             }
         }
         if std::mem::take(&mut actions.lane) {
-            if self.lane.current.is_some() {
+            if self.lanes.any() {
                 effects.kick_lane = true;
             } else if self.core.has_work() {
                 self.next_lane(Place::Worker, effects);
@@ -194,19 +195,54 @@ impl State {
 
     /// Makes another lane the current one.
     fn next_lane(&mut self, place: Place, effects: &mut Effects) {
-        self.lane.made += 1;
-        self.lane.current = Some(self.lane.made);
-        effects.start_lane = Some((self.lane.made, place));
+        self.refused = false;
+        effects.start_lane = Some((self.lanes.next(place == Place::Pool), place));
         // The lane that was current may be waiting: it has to see that it is not any more.
         effects.kick_lane = true;
-        if place == Place::Worker && self.multi_thread && !self.lane.watchdog {
-            self.lane.watchdog = true;
+        if place == Place::Worker && self.multi_thread && !self.watchdog {
+            self.watchdog = true;
             effects.start_watchdog = true;
         }
     }
 
     pub(crate) fn is_current_lane(&self, number: u64) -> bool {
-        self.lane.current == Some(number)
+        self.lanes.is_current(number)
+    }
+
+    /// The poll of this lane has returned: whether it is the current one, or becomes that again because the thread that its
+    /// successor needs has not been had.
+    pub(crate) fn goes_on_as(&mut self, number: &mut u64, now: Stamp, effects: &mut Effects) -> bool {
+        if let Some(new) = self.lanes.takes_back(*number) {
+            *number = new;
+            if !std::mem::take(&mut self.refused) {
+                self.misses_thread(threads::LANE, now, effects);
+            }
+        }
+        self.is_current_lane(*number)
+    }
+
+    /// The system refuses the thread on which this lane is to go on.
+    pub(crate) fn lane_refused(&mut self, number: u64, now: Stamp, effects: &mut Effects) {
+        self.refused |= self.is_current_lane(number) && self.lanes.awaits_thread();
+        self.misses_thread(threads::LANE, now, effects);
+    }
+
+    /// Whether the system should be asked again for a lane's thread.
+    pub(crate) fn asks_again(&self) -> bool {
+        self.refused && self.lanes.awaits_thread()
+    }
+
+    /// The pool has a thread: the lane that waits for it is the first in its line.
+    pub(crate) fn has_a_thread(&mut self) {
+        self.refused = false;
+    }
+
+    pub(crate) fn misses_thread(&mut self, wanted: &'static str, now: Stamp, effects: &mut Effects) {
+        self.threads_missed.add(wanted, now);
+        if self.events.is_heard() {
+            self.events.push(now, Event::NoThread { wanted: wanted.into() });
+            effects.tell = true;
+        }
     }
 
     /// What the lane may do now. Where everything is over, it has to end: the next task starts another. So has
@@ -219,7 +255,7 @@ impl State {
         effects: &mut Effects,
     ) -> Work {
         let (number, place) = lane;
-        if !self.is_current_lane(number) {
+        if !self.lanes.looks(number) {
             return Work::Over;
         }
         if place == Place::Pool && !self.core.anyone_stuck() && self.core.has_work() {
@@ -231,7 +267,7 @@ impl State {
         }
         let work = if self.core.is_lost() { Work::Over } else { self.core.work(now) };
         if work == Work::Over {
-            self.lane.current = None;
+            self.lanes.ends(number);
         }
         work
     }
@@ -253,17 +289,22 @@ impl State {
 
     /// Whether the watchdog is needed; where it is not, it ends.
     pub(crate) fn wants_watchdog(&mut self) -> bool {
-        self.lane.watchdog = self.lane.current.is_some() || self.core.anyone_stuck();
-        self.lane.watchdog
+        self.watchdog = self.lanes.any() || self.core.anyone_stuck();
+        self.watchdog
     }
 
     pub(crate) fn lane_is_gone(&mut self, number: u64) {
-        self.lane.current.take_if(|current| *current == number);
+        self.lanes.ends(number);
     }
 
     /// Whether a sampler has to be started: none runs.
     pub(crate) fn start_sampler(&mut self) -> bool {
         !std::mem::replace(&mut self.sampler, true)
+    }
+
+    /// The sampler has no thread: the next probe tries anew.
+    pub(crate) fn no_sampler(&mut self) {
+        self.sampler = false;
     }
 
     /// Whether the sampler goes on; where it does not, it ends.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::attempt::{Attempt, Blocking, BoxedAttempt, WhenAtStart};
+use crate::attempt::{Attempt, BoxedAttempt, WhenAtStart};
+use crate::blocking::Blocking;
 use crate::cell::Governed;
 use crate::error::BoxError;
 use crate::handle::Predecessor;
@@ -118,6 +119,8 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// resolved and its slot stays taken until it returns; a closure that still stands in the pool's line then
     /// does not begin. Dropping the runtime waits for it, unless the
     /// runtime is shut down with `shutdown_timeout` or `shutdown_background`.
+    ///
+    /// Where no thread can be had, because the system refuses one, the closure waits until one can, and the report says so.
     pub fn blocking<F, O>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> O + Send + 'static,

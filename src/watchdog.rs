@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
+use crate::catch::logged;
 use crate::lane;
 use crate::scheduler::Actions;
 use crate::shared::Shared;
 use crate::state::Effects;
+use crate::threads;
 
 /// How often the watchdog looks in the time that a poll may last.
 const LOOKS: u32 = 4;
@@ -52,23 +54,28 @@ pub(crate) async fn watch(mut guard: Guard) {
 fn look(shared: &Arc<Shared>) -> bool {
     let mut actions = Actions::default();
     let mut effects = Effects::default();
-    let (stuck, goes_on) = {
+    let (stuck, asks_again, goes_on) = {
         let mut state = shared.lock();
         let now = shared.clock.now();
         shared.hear_witness(&mut state);
         let stuck = state.take_over(shared.stuck_after, now, &mut actions, &mut effects);
         state.carry(now, &shared.ready, &mut actions, &mut effects);
-        (stuck, state.wants_watchdog())
+        (stuck, state.asks_again(), state.wants_watchdog())
     };
     if let Some((task, lasted)) = stuck {
-        tracing::warn!(
-            target: "afterboot",
-            governor = %shared.name,
-            %task,
-            ?lasted,
-            "one poll holds the lane; the lane goes on without it"
-        );
+        logged(|| {
+            tracing::warn!(
+                target: "afterboot",
+                governor = %shared.name,
+                %task,
+                ?lasted,
+                "one poll holds the lane; the lane goes on without it"
+            );
+        });
     }
     shared.perform(&mut effects);
+    if asks_again && threads::ask_again(&shared.runtime) {
+        shared.lock().has_a_thread();
+    }
     goes_on
 }

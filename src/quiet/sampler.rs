@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::catch::logged;
 use crate::shared::Shared;
+use crate::threads;
 
 use super::observe::polled_now;
 use super::stalls::LONG_TASK;
@@ -12,12 +14,20 @@ use super::stalls::LONG_TASK;
 /// How often the sampler looks: a poll of 60 ms is seen before it ends.
 const PERIOD: Duration = Duration::from_millis(8);
 
-/// Starts the thread; it ends when the probe does. Where no thread can be had, the probe sees what it sees.
+/// Starts the thread; it ends when the probe does. Where no thread can be had, the probe sees what it sees, and the report
+/// says so.
 pub(crate) fn start(shared: &Arc<Shared>) {
     let sampling = Arc::clone(shared);
-    let name = format!("afterboot {}", shared.name);
+    // No thread can have a name with a zero in it.
+    let name = format!("afterboot {}", shared.name).replace('\0', "\u{fffd}");
     if let Err(error) = thread::Builder::new().name(name).spawn(move || run(&sampling)) {
-        tracing::warn!(target: "afterboot", %error, "no thread for the sampler");
+        shared.tell(|state, now, effects| {
+            state.no_sampler();
+            state.misses_thread(threads::SAMPLER, now, effects);
+        });
+        logged(
+            || tracing::warn!(target: "afterboot", governor = %shared.name, %error, "no thread for the sampler"),
+        );
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::catch::logged;
+
 /// How long the witness sleeps.
 const PERIOD: Duration = Duration::from_millis(10);
 /// A thread that only sleeps is woken within a few milliseconds also where all cores are busy. Less than half of a long
@@ -86,7 +88,9 @@ pub(crate) fn attend() -> Attendance {
     drop(seen);
     NEEDED.notify_all();
     if let Some(error) = refused {
-        tracing::warn!(target: "afterboot", %error, "no thread for the witness: long tasks are told without names");
+        logged(
+            || tracing::warn!(target: "afterboot", %error, "no thread for the witness: long tasks are told without names"),
+        );
     }
     Attendance(())
 }

@@ -11,6 +11,7 @@ use crate::table::Record;
 
 use super::{
     ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Starved, Stop, TaskReport,
+    ThreadMissed,
 };
 
 impl Report {
@@ -18,7 +19,9 @@ impl Report {
     pub(crate) fn of(shared: &Shared) -> Report {
         let mut report = {
             let state = shared.lock();
-            Report::copied(&state.core, shared.name.as_ref(), shared.clock.now())
+            let mut report = Report::copied(&state.core, shared.name.as_ref(), shared.clock.now());
+            report.threads_missed = state.threads_missed.iter().map(missed).collect();
+            report
         };
         report.put_in_order();
         report
@@ -93,6 +96,7 @@ impl Report {
                 .seen()
                 .map(|stop| Stop { start: stop.start.as_duration(), length: stop.length() })
                 .collect(),
+            threads_missed: Vec::new(),
             long_tasks_forgotten: core.stalls().forgotten(),
         }
     }
@@ -185,4 +189,8 @@ fn long_task(stall: &stalls::Stall) -> LongTask {
         who: who.map(ToString::to_string),
         worker: stall.worker,
     }
+}
+
+fn missed((wanted, first, times): (&'static str, Stamp, u64)) -> ThreadMissed {
+    ThreadMissed { wanted: wanted.to_owned(), first: first.as_duration(), times }
 }

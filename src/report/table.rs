@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use super::{Report, TaskReport};
+use super::{Report, TaskReport, ThreadMissed};
 use crate::queue::Queue;
 use crate::text::{Padded, Plain};
 
@@ -47,6 +47,9 @@ impl fmt::Display for Report {
         }
         if self.forgotten > 0 {
             line(f, "forgotten", &format!("{} ended long ago", self.forgotten))?;
+        }
+        for ThreadMissed { wanted, first, times } in &self.threads_missed {
+            line(f, "no thread", &format!("{wanted}, {times} times, first at {}", fit(*first)))?;
         }
         if let Some(worst) = self.stops.iter().max_by_key(|stop| stop.length) {
             let count = self.stops.len();

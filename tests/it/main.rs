@@ -45,6 +45,8 @@ mod what_if;
 mod recordings;
 mod stuck;
 mod take_over;
+mod threads;
+mod telemetry;
 mod lending;
 mod cycles;
 mod slow;

@@ -66,9 +66,9 @@ impl Subscriber for Panics {
     fn exit(&self, _: &Id) {}
 }
 
-/// I7
+/// I7, I38: neither the task nor the lane.
 #[test]
-fn a_subscriber_that_panics_costs_one_task_and_not_the_lane() {
+fn a_subscriber_that_panics_costs_nobody_anything() {
     silence();
     for on_enter in [false, true] {
         tracing::subscriber::with_default(Panics { on_enter, told: AtomicBool::new(false) }, || {
@@ -82,7 +82,7 @@ fn a_subscriber_that_panics_costs_one_task_and_not_the_lane() {
                 let first = governor.govern(Task::new("first", || async {}));
                 let next = governor.govern(Task::new("next", || async {}));
                 within(next.wait()).await.unwrap();
-                assert!(within(first.wait()).await.unwrap_err().is_panicked(), "on enter: {on_enter}");
+                assert!(within(first.wait()).await.is_ok(), "on enter: {on_enter}");
                 breathe().await;
                 assert_eq!(alive(), 0);
             });

@@ -248,3 +248,38 @@ async fn the_futures_are_spawned_with_the_first_task() {
     assert!(governor.snapshot().ready);
     assert!(matches!(governor.gate(), GateState::Open { by: OpenedBy::Interactive, .. }));
 }
+
+/// I7, I12: why it failed is what it said, however it is dropped.
+#[tokio::test(start_paused = true)]
+async fn an_error_whose_destructor_panics_is_told_by_its_own_text() {
+    struct Explodes(Bomb);
+    impl fmt::Display for Explodes {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the login page is down")
+        }
+    }
+    impl fmt::Debug for Explodes {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            fmt::Display::fmt(self, f)
+        }
+    }
+    impl std::error::Error for Explodes {}
+    silence();
+    let in_the_future = |bomb: Bomb| {
+        let mut bomb = Some(bomb);
+        poll_fn(move |_| {
+            let _kept = &mut bomb;
+            Poll::Ready(Err::<(), _>("the login page is down"))
+        })
+    };
+    let builders = [
+        builder().interactive_when(async { Err::<(), _>(Explodes(Bomb)) }),
+        builder().interactive_when(in_the_future(Bomb)),
+    ];
+    for builder in builders {
+        let governor = builder.build().unwrap();
+        within(idle(&governor).wait()).await.unwrap();
+        let report = governor.report().so_far();
+        assert_eq!(report.interactive_failed.as_deref(), Some("the login page is down"));
+    }
+}
