@@ -56,7 +56,7 @@ pub(crate) struct Actions {
     /// The lane should look again, or be started.
     pub(crate) lane: bool,
     /// To be told in the log.
-    pub(crate) starved: Vec<Starved>,
+    pub(crate) starved: Option<Box<Starved>>,
     /// Somebody may be waiting for `started()` or `finished()`.
     pub(crate) announce: bool,
 }

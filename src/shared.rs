@@ -168,10 +168,12 @@ impl Shared {
                 self.settle(cell, resolve);
             }
         }
-        for starved in effects.starved.drain(..) {
-            let Starved { name, behind, .. } = starved;
+        if let Some(starved) = effects.starved.take() {
+            let Starved { name, behind, .. } = *starved;
             let behind: Vec<&str> = behind.iter().map(|(_, name)| name.as_ref()).collect();
-            tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
+            logged(|| {
+                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
+            });
         }
         if std::mem::take(&mut effects.announce) {
             self.run_changed.wake_all();

@@ -53,7 +53,7 @@ pub(crate) struct Effects {
     pub(crate) announce: bool,
     pub(crate) tell: bool,
     /// To be told in the log.
-    pub(crate) starved: Vec<Starved>,
+    pub(crate) starved: Option<Box<Starved>>,
     pub(crate) signals: Signals,
 }
 
@@ -184,7 +184,9 @@ impl State {
         }
         effects.stop_probe |= self.probe && !self.core.wants_probe();
         effects.announce |= std::mem::take(&mut actions.announce);
-        effects.starved.append(&mut actions.starved);
+        if actions.starved.is_some() {
+            effects.starved = actions.starved.take();
+        }
         self.core.forget_retired();
     }
 

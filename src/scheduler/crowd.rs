@@ -88,7 +88,7 @@ impl Core {
         }
         self.crowd.starved.push_back(starved.clone());
         self.note(Note::Starved(Box::new(starved.clone())));
-        actions.starved.push(starved);
+        actions.starved = Some(Box::new(starved));
     }
 
     /// Number and name of a task that holds a slot and does not lend it.

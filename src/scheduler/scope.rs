@@ -218,8 +218,10 @@ impl Core {
     pub(crate) fn awaits_the_end_no_more(&mut self, id: Id) {
         let record = self.table.get_mut(id).filter(|record| record.outcome.is_none());
         let Some(ties) = record.and_then(|record| record.ties.as_mut()) else { return };
-        ties.ends_awaited = ties.ends_awaited.saturating_sub(1);
-        if ties.ends_awaited > 0 {
+        // Where it has no such wait, it gives none up.
+        let Some(left) = ties.ends_awaited.checked_sub(1) else { return };
+        ties.ends_awaited = left;
+        if left > 0 {
             return;
         }
         let number = |id: &Id| self.table.get(*id).map(|record| record.number);

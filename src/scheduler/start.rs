@@ -32,7 +32,7 @@ impl Core {
 
     /// Of which class the ordinary start is that could come now, if one could: normal before idle, idle only past the
     /// gate. The monkey's victim is passed over: its delay begins.
-    pub(super) fn ordinary_start(&mut self, now: Stamp) -> Option<Class> {
+    pub(super) fn ordinary_start(&mut self, now: Stamp) -> Option<(Id, Class)> {
         if self.next_start.is_none_or(|at| now < at) || !self.has_a_slot() {
             return None;
         }
@@ -43,7 +43,7 @@ impl Core {
             }
             if !self.mischief.as_ref().is_some_and(|mischief| mischief.delays(id)) {
                 // Its turn is an ordinary one, also where it was demanded for an attempt before.
-                return Some(self.table.live(id).class.min(Class::Normal));
+                return Some((id, self.table.live(id).class.min(Class::Normal)));
             }
             self.leave_line(id);
             if !self.begin_delay(id, now) {
@@ -53,8 +53,7 @@ impl Core {
     }
 
     /// The ordinary start that is due.
-    pub(super) fn start_ordinary(&mut self, now: Stamp, actions: &mut Actions) -> Option<Id> {
-        let id = self.next_ordinary()?;
+    pub(super) fn start_ordinary(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let idle = self.normal.is_empty();
         self.leave_line(id);
         self.start(id, now, actions);
@@ -63,7 +62,6 @@ impl Core {
         } else {
             self.hold_is_over(id, now);
         }
-        Some(id)
     }
 
     pub(super) fn next_ordinary(&self) -> Option<Id> {

@@ -96,8 +96,7 @@ impl Share {
         self.owed > self.next.saturating_mul(PART - 1)
     }
 
-    fn charge(&mut self, took: Duration, behind: bool, contested: bool) {
-        let took = nanos(took.max(LEAST));
+    fn charge(&mut self, took: i64, behind: bool, contested: bool) {
         if behind {
             self.next = took.max(self.next / 2);
         }
@@ -181,17 +180,14 @@ impl Turns {
 
     /// What could be polled: what could start, and who was woken; with the idle ones among the normal ones where they count
     /// as such.
-    fn could(&self, start: impl Fn(Class) -> bool, idle_counts: bool) -> [Could; 3] {
-        let mut could = [Could::default(); 3];
-        for class in CLASSES {
-            let woken = !self.woken[class as usize].is_empty();
-            could[class as usize] = Could { start: start(class), woken };
-        }
-        if idle_counts {
-            let idle = std::mem::take(&mut could[Class::Idle as usize].woken);
-            could[Class::Normal as usize].woken |= idle;
-        }
-        could
+    fn could(&self, demanded: bool, ordinary: Option<Class>, idle_counts: bool) -> [Could; 3] {
+        let woken = self.woken.each_ref().map(|line| !line.is_empty());
+        let [idle, normal, urgent] = woken;
+        [
+            Could { start: ordinary == Some(Class::Idle), woken: idle && !idle_counts },
+            Could { start: ordinary == Some(Class::Normal), woken: normal || (idle && idle_counts) },
+            Could { start: demanded, woken: urgent },
+        ]
     }
 
     /// Whether it is a start's turn in this class.
@@ -202,31 +198,27 @@ impl Turns {
 
     /// The class whose turn it is, and how its poll counts.
     fn choose(&mut self, could: [Could; 3]) -> Option<(Class, Charge)> {
-        let mut charge = Charge::default();
-        let pick = |class, charge| Some((class, Charge { class: Some(class), ..charge }));
-        for (border, share) in self.shares.iter_mut().enumerate() {
-            let class = CLASSES[border];
-            let here = could[class as usize].any();
-            if !CLASSES[border + 1..].iter().any(|behind| could[*behind as usize].any()) {
+        let [idle, normal, demanded] = could.map(Could::any);
+        let mut contested = [false; 2];
+        let mut pick = Class::Idle;
+        for (border, here, behind) in [(0, demanded, normal || idle), (1, normal, idle)] {
+            let share = &mut self.shares[border];
+            contested[border] = here && behind;
+            if !contested[border] {
                 share.uncontested();
-                return if here { pick(class, charge) } else { None };
             }
-            if !here {
-                share.uncontested();
-                continue;
-            }
-            charge.contested[border] = true;
-            if !share.is_open() {
-                return pick(class, charge);
+            if here && !(behind && share.is_open()) {
+                pick = CLASSES[border];
+                break;
             }
         }
-        // Somebody is left behind the last border.
-        pick(Class::Idle, charge)
+        could[pick as usize].any().then_some((pick, Charge { class: Some(pick), contested }))
     }
 
     /// The lane has spent this much on a poll.
     fn charge(&mut self, Charge { class, contested }: Charge, took: Duration) {
         let Some(class) = class else { return };
+        let took = nanos(took.max(LEAST));
         for (border, share) in self.shares.iter_mut().enumerate() {
             share.charge(took, class < CLASSES[border], contested[border]);
         }
@@ -282,27 +274,29 @@ impl Core {
 
     /// Whom the lane polls now. A start gets its slot with that.
     pub(crate) fn next(&mut self, now: Stamp, actions: &mut Actions) -> Option<Turn> {
-        let ordinary = self.ordinary_start(now);
-        let lent = self.running >= self.profile.concurrency && self.turns.anyone_woken();
-        let ordinary = ordinary.filter(|class| !(lent && self.turns.holds_back(*class)));
+        let mut ordinary = self.ordinary_start(now);
+        if self.turns.anyone_woken() && self.running >= self.profile.concurrency {
+            ordinary = ordinary.filter(|(_, class)| !self.turns.holds_back(*class));
+        }
         let demanded = self.is_anyone_demanded();
         // So that a slot gets free for the normal task.
-        let idle_counts = self.phase == Phase::Open && !self.normal.is_empty() && !self.has_a_slot();
-        let could = self.turns.could(
-            |class| match class {
-                Class::Demanded => demanded,
-                Class::Normal | Class::Idle => ordinary == Some(class),
-            },
-            idle_counts,
-        );
+        let idle_counts = !self.turns.woken[Class::Idle as usize].is_empty()
+            && self.phase == Phase::Open
+            && !self.normal.is_empty()
+            && !self.has_a_slot();
+        let start = ordinary.map(|(_, class)| class);
+        let could = self.turns.could(demanded, start, idle_counts);
         let (class, charge) = self.turns.choose(could)?;
         let turn = if self.turns.starts(class, could) {
-            let id = match class {
-                Class::Demanded => self.start_demanded(now, actions),
-                Class::Normal | Class::Idle => self.start_ordinary(now, actions),
+            let id = match (class, ordinary) {
+                (Class::Normal | Class::Idle, Some((id, _))) => {
+                    self.start_ordinary(id, now, actions);
+                    id
+                }
+                _ => self.start_demanded(now, actions)?,
             };
             self.turns.held_back = None;
-            Turn { id: id?, starts: true, woken: None }
+            Turn { id, starts: true, woken: None }
         } else {
             let Woken { id, at, .. } = self.turns.pop(class, idle_counts)?;
             self.table.live(id).woken = false;

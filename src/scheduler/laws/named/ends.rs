@@ -89,3 +89,12 @@ fn a_task_that_runs_for_thirty_seconds_is_named_once() {
     assert!(slow(&world));
     world.go([Wait(60_000), TURN]);
 }
+
+/// I16: a task that has no wait for the end of the run gives none up, though it comes after one that had.
+#[test]
+fn a_wait_for_the_end_that_was_never_begun_is_not_given_up() {
+    let settled = Event::Declare(Declaration { after: vec![(0, true)], ..normal() });
+    let mut world = after(&plain(), [normal().now(), Wait(1), TURN, Event::AwaitEnd, settled, COMPLETED]);
+    world.go([Event::AwaitEndNoMore(1)]);
+    world.drain();
+}
