@@ -20,6 +20,23 @@ pub(crate) enum Wall {
     Tokio,
 }
 
+/// How long ago the machine started, times included in which it slept: a process that starts after a sleep and one that
+/// slept must not differ. `None` where no such clock can be asked.
+#[cfg(all(feature = "spool", any(target_os = "linux", target_os = "android")))]
+fn since_start() -> Option<Duration> {
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Some(Duration::new(since.tv_sec.try_into().ok()?, since.tv_nsec.try_into().ok()?))
+}
+
+#[cfg(not(all(feature = "spool", any(target_os = "linux", target_os = "android"))))]
+fn since_start() -> Option<Duration> {
+    None
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Which start of the machine, and how long ago it was when this process first asked.
 #[derive(Debug)]
 struct Boot {
@@ -66,23 +83,17 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start(wall: Wall) -> Clock {
-        let boot = boot();
-        let up = boot.up + boot.asked.elapsed();
-        Clock {
-            base: Instant::now(),
-            wall_at_base: system_ms(),
-            mono_at_base: u64::try_from(up.as_millis()).unwrap_or(u64::MAX),
-            wall,
-        }
+        Clock { base: Instant::now(), wall_at_base: system_ms(), mono_at_base: mono_ms(), wall }
     }
 
     pub(crate) fn now(&self) -> Now {
         let at = self.base.elapsed();
-        let wall = match self.wall {
-            Wall::System => system_ms(),
-            Wall::Tokio => self.wall_at_base + at.as_millis() as u64,
+        let counted = self.mono_at_base + at.as_millis() as u64;
+        let (wall, mono) = match self.wall {
+            Wall::System => (system_ms(), since_start().map_or(counted, millis)),
+            Wall::Tokio => (self.wall_at_base + at.as_millis() as u64, counted),
         };
-        Now { at, wall, mono: self.mono_at_base + at.as_millis() as u64 }
+        Now { at, wall, mono }
     }
 
     pub(crate) fn instant(&self, at: Duration) -> Option<Instant> {
@@ -92,8 +103,10 @@ impl Clock {
 
 /// Milliseconds since the machine started, where there is no beacon yet.
 pub(crate) fn mono_ms() -> u64 {
-    let boot = boot();
-    u64::try_from((boot.up + boot.asked.elapsed()).as_millis()).unwrap_or(u64::MAX)
+    millis(since_start().unwrap_or_else(|| {
+        let boot = boot();
+        boot.up + boot.asked.elapsed()
+    }))
 }
 
 /// Now, where there is no beacon.
@@ -105,4 +118,21 @@ pub(crate) fn stamp() -> Stamp {
 /// Which start of the machine these milliseconds count from.
 pub(crate) fn boot_id() -> Arc<str> {
     Arc::clone(&boot().id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B29: processes of one start of the machine count from one moment, and none counts by itself from when it began.
+    #[cfg(all(feature = "spool", target_os = "linux"))]
+    #[tokio::test(start_paused = true)]
+    async fn the_machines_time_is_the_systems_own() {
+        let clock = Clock::start(Wall::System);
+        // Time that this process knows of, and the machine does not.
+        tokio::time::advance(Duration::from_secs(10_000)).await;
+        let (mono, system) = (clock.now().mono, since_start().map(millis).unwrap_or_default());
+        assert!(mono <= system && mono + 60_000 > system, "{mono} ms, the system says {system}");
+        assert!(Clock::start(Wall::Tokio).now().mono.abs_diff(mono) < 60_000);
+    }
 }

@@ -74,6 +74,13 @@ pub(crate) struct Now {
     pub(crate) mono: u64,
 }
 
+impl Now {
+    /// When what lives for this long from now on expires.
+    pub(crate) fn after(self, life: Duration) -> u64 {
+        self.mono.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Core {
     limits: Limits,

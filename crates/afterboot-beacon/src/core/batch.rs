@@ -32,8 +32,8 @@ pub(crate) struct Batch {
     pub(crate) due: Moment,
     /// When its first event was posted, or when it was read back from the spool.
     pub(crate) since: Moment,
-    /// When its last event stops being worth anything.
-    pub(crate) expires: Moment,
+    /// When its last event stops being worth anything, in milliseconds since the machine started.
+    pub(crate) expires: u64,
     /// How long its longest-lived event is worth something.
     pub(crate) life: Duration,
     /// Unix milliseconds of its last event.
@@ -59,7 +59,7 @@ pub(crate) struct Batch {
 }
 
 /// Batches whose lives end this close to each other may join.
-const ABOUT_AS_LONG: Duration = Duration::from_secs(60);
+const ABOUT_AS_LONG_MS: u64 = 60_000;
 
 /// What each event costs in memory beside its bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
@@ -79,7 +79,7 @@ impl Batch {
             ordinal: 0,
             due: Moment::MAX,
             since: now,
-            expires: Moment::ZERO,
+            expires: 0,
             life: Duration::ZERO,
             newest_at: 0,
             boot,
@@ -269,7 +269,7 @@ impl Batch {
             return false;
         }
         // A batch lives as long as its longest-lived event: joining must not make one live much longer.
-        if self.expires.abs_diff(later.expires) > ABOUT_AS_LONG {
+        if self.expires.abs_diff(later.expires) > ABOUT_AS_LONG_MS {
             return false;
         }
         fn shared(head: &Head) -> (StreamId, &Option<String>, &Option<String>, Priority) {

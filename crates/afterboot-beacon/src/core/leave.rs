@@ -58,7 +58,7 @@ impl Core {
                 marker.head.end = end;
                 marker.due = now.at;
                 marker.newest_at = now.wall;
-                marker.expires = now.at.saturating_add(crate::builder::EXPIRY);
+                marker.expires = now.after(crate::builder::EXPIRY);
                 marker.life = crate::builder::EXPIRY;
                 self.number(&mut marker);
                 self.bytes += marker.bytes();

@@ -73,7 +73,7 @@ impl Core {
 
         let batch = &mut open.batch;
         batch.newest_at = batch.newest_at.max(now.wall);
-        batch.expires = batch.expires.max(now.at.saturating_add(posting.keep));
+        batch.expires = batch.expires.max(now.after(posting.keep));
         batch.life = batch.life.max(posting.keep);
         // Only ever earlier: a steady stream cannot postpone it.
         let due = if posting.signal { now.at } else { now.at.saturating_add(posting.delay) };

@@ -27,7 +27,7 @@ impl Core {
         };
         loop {
             let mut batch = self.next_batch(now)?;
-            if batch.expires <= now.at && !batch.is_empty() {
+            if batch.expires <= now.mono && !batch.is_empty() {
                 self.give_up(batch, Place::Queued, DropReason::Expired);
                 continue;
             }
@@ -125,7 +125,8 @@ impl Core {
         }
         let expiry = fronts().filter(|batch| !batch.is_empty()).map(|batch| batch.expires).min();
         if let Some(at) = expiry {
-            wake = wake.min(at.max(now.at));
+            let left = Moment::from_millis(at.saturating_sub(now.mono));
+            wake = wake.min(now.at.saturating_add(left));
         }
         wake
     }
@@ -152,7 +153,7 @@ impl Core {
     pub(crate) fn expire(&mut self, now: Now) {
         for lane in 0..self.queues.len() {
             while let Some(batch) = self.queues[lane].pop_front() {
-                if batch.expires > now.at || batch.is_empty() {
+                if batch.expires > now.mono || batch.is_empty() {
                     self.queues[lane].push_front(batch);
                     break;
                 }

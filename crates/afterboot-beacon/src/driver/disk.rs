@@ -289,11 +289,8 @@ impl Driver {
         }
         let mut core = self.shared.core();
         let batches = core.take_to_leave(WRITE_AT_ONCE, now);
-        let call = if batches.is_empty() {
-            calls::leftovers(&mut core, now)
-        } else {
-            Some(calls::put(batches, now))
-        };
+        let call =
+            if batches.is_empty() { calls::leftovers(&mut core, now) } else { Some(calls::put(batches)) };
         drop(core);
         let Some((call, in_hand)) = call else { return false };
         self.ask_disk(call, in_hand, now)
@@ -312,7 +309,7 @@ impl Driver {
         let mut core = self.shared.core();
         let batches = core.take_for_disk(now);
         if !batches.is_empty() {
-            return Some(calls::put(batches, now));
+            return Some(calls::put(batches));
         }
         if let Some(call) = calls::leftovers(&mut core, now) {
             return Some(call);

@@ -54,7 +54,7 @@ struct Row {
     seqs: Vec<u64>,
     /// Numbers that the row declares.
     gaps: Vec<u64>,
-    expires: Moment,
+    expires: u64,
     body: Vec<u8>,
 }
 

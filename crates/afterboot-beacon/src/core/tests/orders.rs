@@ -257,3 +257,19 @@ fn a_row_that_is_evicted_after_its_events_were_settled_is_no_loss() {
     assert_eq!((counters.acked, counters.dropped_in_all(), counters.spooled), (1, 0, 0), "{counters:?}");
     assert!(counters.balances(), "{counters:?}");
 }
+
+/// B29: it is the machine's time that an event ages by: neither a wall clock that is set nor a sleep of the machine, in
+/// which the driver's timers stand still, changes that.
+#[test]
+fn an_event_ages_by_the_machines_time_alone() {
+    let mut core = core(100, false);
+    let unset = Now { wall: 5_000, ..at(0) };
+    posted(&mut core, Priority::Basic, names("a", 1), unset);
+    core.hurry(unset);
+    core.expire(Now { mono: DAY - 1, ..at(10) });
+    assert_eq!(core.ledger.counters().queued, 1);
+    // It slept for a day, and its wall clock is wrong.
+    core.expire(Now { mono: DAY, wall: 0, ..at(10) });
+    assert_eq!(core.ledger.counters().dropped["expired"], 1);
+    core.audit(&[], 0);
+}

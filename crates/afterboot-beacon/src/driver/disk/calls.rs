@@ -84,9 +84,9 @@ pub(super) enum Answer {
     Closed,
 }
 
-pub(super) fn put(mut batches: Vec<Batch>, now: Now) -> (Call, InHand) {
+pub(super) fn put(mut batches: Vec<Batch>) -> (Call, InHand) {
     let gone = rows::replaced(&batches);
-    let rows = batches.iter_mut().map(|batch| rows::row_of(batch, now)).collect();
+    let rows = batches.iter_mut().map(rows::row_of).collect();
     (Call::Put { gone, rows }, InHand::Batches(batches))
 }
 

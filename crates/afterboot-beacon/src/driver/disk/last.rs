@@ -36,7 +36,7 @@ impl Disk {
         let dead = rows::letters_of(&mut shared.core(), &mut dead, now);
         let mut gone: Vec<_> = gone.into_iter().map(RowId).collect();
         gone.extend(rows::replaced(&batches));
-        let rows = batches.iter_mut().map(|batch| rows::row_of(batch, now)).collect();
+        let rows = batches.iter_mut().map(rows::row_of).collect();
         let asked = worker.ask(Call::Last { gone, rows, dead }, self.options.durability, rows::stamp(now));
         match asked.wait_blocking(TIME_LIMIT).map(|done| done.answer) {
             Some(Answer::Written(Ok(put))) => {

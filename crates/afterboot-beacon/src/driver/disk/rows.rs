@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock;
-use crate::core::{Batch, Core, DeadBatch, Evicted, Moment, Now, Unlisted};
+use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
 use crate::ledger::DropReason;
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
@@ -19,7 +19,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn row_of(batch: &mut Batch, now: Now) -> NewRow {
+pub(super) fn row_of(batch: &mut Batch) -> NewRow {
     let numbers = batch.slots().iter().map(|slot| slot.seq);
     let end = batch.head.end.unwrap_or(0);
     let first_seq = numbers.clone().min().unwrap_or(end);
@@ -34,7 +34,7 @@ pub(super) fn row_of(batch: &mut Batch, now: Now) -> NewRow {
         events: u32::try_from(batch.len()).unwrap_or(u32::MAX),
         newest_at: batch.newest_at,
         expires_at: batch.newest_at.saturating_add(millis(batch.life)),
-        until: Some(now.mono.saturating_add(millis(batch.expires.saturating_sub(now.at)))),
+        until: Some(batch.expires),
         boot: batch.boot.to_string(),
         body: batch.body(),
     }
@@ -63,7 +63,7 @@ pub(super) fn letters_of(core: &mut Core, dead: &mut Vec<DeadBatch>, now: Now) -
 }
 
 fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
-    let batch = row_of(&mut dead.batch, now);
+    let batch = row_of(&mut dead.batch);
     (batch.body.len() <= MAX_ROW).then(|| NewDead {
         batch,
         at: now.wall,
@@ -99,15 +99,10 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<Evicted>) {
     (batches, damaged)
 }
 
-/// By the beacon's own clock. All rows of its spool are of this start of the machine.
-fn expires(until: Option<&Until>, life: Duration, now: Now) -> Moment {
-    let left = match until {
-        Some(until) if *until.boot == *clock::boot_id() => {
-            Duration::from_millis(until.mono.saturating_sub(now.mono))
-        }
-        _ => life,
-    };
-    now.at.saturating_add(left)
+/// All rows of a beacon's spool are of this start of the machine.
+fn expires(until: Option<&Until>, life: Duration, now: Now) -> u64 {
+    let known = until.filter(|until| *until.boot == *clock::boot_id());
+    known.map_or_else(|| now.after(life), |until| until.mono)
 }
 
 /// The core learns which rows its batches are in now, and which rows had to go for them.
