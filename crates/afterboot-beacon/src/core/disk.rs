@@ -52,6 +52,7 @@ impl Core {
     }
 
     /// Are there receipts to be given?
+    #[cfg(feature = "spool")]
     pub(crate) fn somebody_waits_for_the_disk(&self) -> bool {
         let mut open = self.open.iter().flatten();
         !self.for_disk.is_empty() || open.any(|open| !open.batch.receipts.is_empty())
