@@ -42,6 +42,7 @@ pub(crate) use crowd::Starved;
 pub(crate) use loans::{Loan, Target};
 pub(crate) use notes::Note;
 pub(crate) use scope::Waits;
+pub(crate) use stuck::SLOW;
 pub(crate) use turn::{Class, Turn};
 
 use notes::Cost;
@@ -59,6 +60,8 @@ pub(crate) struct Actions {
     pub(crate) starved: Option<Box<Starved>>,
     /// Somebody may be waiting for `started()` or `finished()`.
     pub(crate) announce: bool,
+    /// Tasks to warn of, because they run long.
+    pub(crate) slow: Vec<Id>,
 }
 
 /// A handle to resolve, and whether the task's body goes on.
@@ -268,7 +271,7 @@ impl Core {
         self.feed_the_starving(now);
         self.watch_the_crowd(now, actions);
         self.watch_for_holds(now);
-        self.name_the_slow(now);
+        self.name_the_slow(now, actions);
         self.cancel_piece(now, actions);
     }
 

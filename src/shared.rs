@@ -16,7 +16,7 @@ use crate::quiet::stops::Stop;
 use crate::quiet::workers::Workers;
 use crate::quiet::{probe, sampler, witness};
 use crate::ready::Ready;
-use crate::scheduler::{Actions, Core, Resolve, Starved};
+use crate::scheduler::{Actions, Core, Resolve, SLOW, Starved};
 use crate::signals::Signals;
 use crate::state::{Effects, State};
 use crate::table::{Id, Spec};
@@ -173,6 +173,11 @@ impl Shared {
             let behind: Vec<&str> = behind.iter().map(|(_, name)| name.as_ref()).collect();
             logged(|| {
                 tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
+            });
+        }
+        for task in effects.slow.drain(..) {
+            logged(|| {
+                tracing::warn!(target: "afterboot", governor = %self.name, %task, "running for {} s and not ended", SLOW.as_secs());
             });
         }
         if std::mem::take(&mut effects.announce) {

@@ -55,6 +55,8 @@ pub(crate) struct Effects {
     /// To be told in the log.
     pub(crate) starved: Option<Box<Starved>>,
     pub(crate) signals: Signals,
+    /// Names of tasks to warn of.
+    pub(crate) slow: Vec<Cow<'static, str>>,
 }
 
 impl Effects {
@@ -187,6 +189,8 @@ impl State {
         if actions.starved.is_some() {
             effects.starved = actions.starved.take();
         }
+        effects.starved.append(&mut actions.starved);
+        effects.slow.extend(actions.slow.drain(..).map(|id| self.name(id)));
         self.core.forget_retired();
     }
 

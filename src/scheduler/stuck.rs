@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// Names the tasks that have been running for [`SLOW`], once each.
-    pub(super) fn name_the_slow(&mut self, now: Stamp) {
+    pub(super) fn name_the_slow(&mut self, now: Stamp, actions: &mut Actions) {
         while let Some((started, id)) = self.starts.front().copied() {
             let running =
                 self.table.get(id).is_some_and(|r| r.started == Some(started) && r.outcome.is_none());
@@ -92,9 +92,8 @@ impl Core {
             }
             self.starts.pop_front();
             if running {
-                let record = self.table.live(id);
-                record.slow = true;
-                tracing::warn!(target: "afterboot", task = %record.name, "running for {} s and not ended", SLOW.as_secs());
+                self.table.live(id).slow = true;
+                actions.slow.push(id);
                 self.note(Note::Slow(id));
             }
         }

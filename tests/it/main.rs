@@ -17,6 +17,7 @@ mod blocking;
 mod program;
 mod woken_stuck;
 mod waits;
+mod subscribers;
 mod wakers;
 mod quiet;
 mod local;
