@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 /// A moment on the governor's clock: nanoseconds of tokio time since `build()`.
@@ -43,19 +44,26 @@ impl std::fmt::Debug for Stamp {
     }
 }
 
-/// tokio's clock, read as stamps since `build()`.
-#[derive(Debug, Clone, Copy)]
+/// tokio's clock, read as stamps since `build()`: that of the governor's runtime, wherever it is read. A thread outside
+/// would read the machine's clock, one inside another runtime that one's, and either may be paused.
+#[derive(Debug, Clone)]
 pub(crate) struct Clock {
     origin: Instant,
+    runtime: Handle,
 }
 
 impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock { origin: Instant::now() }
+    pub(crate) fn start(runtime: Handle) -> Clock {
+        Clock { origin: now_of(&runtime), runtime }
     }
 
     pub(crate) fn now(&self) -> Stamp {
-        Stamp::from_duration(self.origin.elapsed())
+        self.stamp(now_of(&self.runtime))
+    }
+
+    /// The same for those who are polled by the governor's own runtime, and need not ask where they are.
+    pub(crate) fn now_inside(&self) -> Stamp {
+        self.stamp(Instant::now())
     }
 
     /// A moment on the machine's clock; none while tokio's does not run with it, as in a test with a paused clock.
@@ -76,6 +84,18 @@ impl Clock {
     pub(crate) fn instant(&self, at: Stamp) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
         self.origin.checked_add(at.as_duration()).unwrap_or_else(|| self.origin + FAR)
+    }
+}
+
+fn now_of(runtime: &Handle) -> Instant {
+    match Handle::try_current() {
+        Ok(here) if here.id() == runtime.id() => Instant::now(),
+        // A thread that comes to its end cannot enter any more.
+        Err(error) if error.is_thread_local_destroyed() => Instant::now(),
+        Ok(_) | Err(_) => {
+            let _entered = runtime.enter();
+            Instant::now()
+        }
     }
 }
 

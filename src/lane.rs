@@ -179,7 +179,7 @@ impl Lane {
         let shared = &self.shared;
         let (now, work) = {
             let mut state = shared.lock();
-            let now = shared.clock.now();
+            let now = shared.clock.now_inside();
             if state.is_current_lane(self.number) {
                 state.core.advance(now, &mut self.actions);
             }
@@ -215,7 +215,7 @@ impl Lane {
         };
         let (fate, name, was_stuck, own) = {
             let mut state = self.shared.lock();
-            let now = self.shared.clock.now();
+            let now = self.shared.clock.now_inside();
             if took >= WORTH_WITNESS {
                 self.shared.hear_witness(&mut state);
             }
@@ -278,7 +278,7 @@ impl Lane {
         if !state.is_current_lane(self.number) {
             return None;
         }
-        let now = shared.clock.now();
+        let now = shared.clock.now_inside();
         let picked = state.pick(now, &shared.ready, &mut self.actions);
         if let Some((Turn { id, woken, .. }, _)) = picked {
             state.core.poll_begins(id, tokio::runtime::worker_index(), now);

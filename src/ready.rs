@@ -40,7 +40,7 @@ impl Ready {
     /// The slot wants a poll.
     pub(crate) fn push(&self, slot: u32) {
         let place = slot as usize;
-        let now = self.clock.map(|clock| clock.now());
+        let now = self.clock.as_ref().map(Clock::now);
         {
             let mut woken = self.lock();
             if woken.waiting.len() <= place {

@@ -63,8 +63,8 @@ impl Shared {
     ) -> Shared {
         let workers = Workers::of(&runtime);
         let multi_thread = workers.is_some();
-        let clock = Clock::start();
-        let ready = Arc::new(Ready::new(core.records_segments().then_some(clock)));
+        let clock = Clock::start(runtime.clone());
+        let ready = Arc::new(Ready::new(core.records_segments().then(|| clock.clone())));
         Shared {
             name,
             runtime,

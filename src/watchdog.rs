@@ -56,7 +56,7 @@ fn look(shared: &Arc<Shared>) -> bool {
     let mut effects = Effects::default();
     let (stuck, asks_again, goes_on) = {
         let mut state = shared.lock();
-        let now = shared.clock.now();
+        let now = shared.clock.now_inside();
         shared.hear_witness(&mut state);
         let stuck = state.take_over(shared.stuck_after, now, &mut actions, &mut effects);
         state.carry(now, &shared.ready, &mut actions, &mut effects);

@@ -20,7 +20,7 @@ const LATE: Duration = Duration::from_millis(51);
 
 /// The body of the probe's task.
 pub(crate) async fn watch(shared: Arc<Shared>) {
-    let mut last = shared.clock.now();
+    let mut last = shared.clock.now_inside();
     let mut workers = shared.workers.clone().map(|workers| workers.watch(shared.clock.instant(last)));
     loop {
         let regular = shared.clock.instant(last.after(PERIOD));
@@ -35,7 +35,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             continue;
         }
         another_is_polled();
-        let now = shared.clock.now();
+        let now = shared.clock.now_inside();
         let planned = shared.clock.stamp(planned);
         let gaps = workers.as_mut().map_or(Vec::new(), |workers| workers.look(shared.clock.instant(now)));
         shared.judge(|core, _, actions| {

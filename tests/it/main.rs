@@ -17,6 +17,7 @@ mod blocking;
 mod program;
 mod woken_stuck;
 mod waits;
+mod clocks;
 mod subscribers;
 mod wakers;
 mod quiet;
