@@ -67,7 +67,7 @@ fn under<F: Fn() + Send + Sync + 'static>(calls: F, run: impl FnOnce() + Send + 
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
         tracing::subscriber::with_default(Calls(calls), run);
-        drop(done.send(()));
+        done.send(()).expect("somebody waits for it");
     });
     is_done.recv_timeout(secs(60)).expect("it hangs, or has panicked");
 }
