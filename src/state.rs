@@ -189,7 +189,6 @@ impl State {
         if actions.starved.is_some() {
             effects.starved = actions.starved.take();
         }
-        effects.starved.append(&mut actions.starved);
         effects.slow.extend(actions.slow.drain(..).map(|id| self.name(id)));
         self.core.forget_retired();
     }
