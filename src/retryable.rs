@@ -92,6 +92,8 @@ where
             .retry
             .get_or_insert_with(|| this.policy.start_with(Clock::tokio(), JitterRng::from_system()));
         if this.attempt.is_none() {
+            // Not when its rest was over: it may have waited for its turn since.
+            retry.on_attempt();
             match catch(&mut this.run) {
                 Ok(future) => {
                     let attempt: Boxed<T> = Box::pin(nested(Attempt::<fn() -> R, R>::Running(future)));
@@ -109,6 +111,8 @@ where
                 if !passed {
                     return Poll::Pending;
                 }
+                // That it lasted long does not mean that it was well.
+                retry.on_attempt();
                 let limit = this.limit.get().copied().unwrap_or_default();
                 (Err(Failure::Failed(Box::new(AttemptTimedOut(limit)))), None)
             }

@@ -10,7 +10,8 @@ use crate::error::PolicyError;
 ///
 /// Each retry costs one. When the bucket is empty, retries are not made and say when it is refilled; first tries are
 /// never held up. So whatever the number of callers, the retries of one process stay below `capacity` at once and
-/// `per_second` on average, plus `per_success` for each call that worked.
+/// `per_second` on average, plus `per_success` for each call that worked. Of loops inside each other only the outermost
+/// retries, pays and is returned a share.
 ///
 /// The defaults, 100 retries, 10 a second and 0.2 a success, are those of tower's `TpsBudget` (a floor of 10 retries a
 /// second over 10 s, and a fifth of what succeeds).

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use self::core::{Admission, Core, Phase, Ticket, Turn, Wake};
 use crate::gate_policy::GatePolicy;
+use crate::later::later;
 use crate::random::JitterRng;
 
 /// Keeps the callers of one dependency in one process from asking after it all at once. Clones are the same gate.
@@ -21,7 +22,8 @@ use crate::random::JitterRng;
 /// through at moments drawn evenly over the ramp of [`GatePolicy::ramp`]. New callers that were never held back go
 /// through at once.
 ///
-/// A caller that gives up while it waits, a probe that is dropped, a probe that panics: each frees the seat. What a call
+/// A caller that gives up while it waits, a probe that is dropped, a probe that panics: each frees the seat. A probe that
+/// does not end, or a caller that nobody polls, loses it after [`GatePolicy::probe_lease`]. What a call
 /// says that was let through before the last change is not believed.
 ///
 /// Report only what means "down" as failed: a single report closes the gate for everybody. Keep one gate for each
@@ -132,9 +134,10 @@ impl RetryGate {
             let turn = shared.lock().ask(&mut place.ticket, shared.now());
             match turn {
                 Turn::Go(admission) => return self.pass(admission),
-                Turn::Parked => changed.await,
                 // Whether time or a change comes first, the core is asked again.
-                Turn::Until(at) => drop(timeout_at(shared.origin + at, changed).await),
+                Turn::Until(at) | Turn::Parked { lease: at } => {
+                    drop(timeout_at(later(shared.origin, at), changed).await);
+                }
             }
         }
     }
@@ -211,7 +214,7 @@ impl Pass {
 
     /// Whether this call is the probe.
     pub fn is_probe(&self) -> bool {
-        self.admission.probe
+        self.admission.seat.is_some()
     }
 
     fn fail(&mut self, dropped: bool) {
@@ -232,6 +235,6 @@ impl Drop for Pass {
 
 impl fmt::Debug for Pass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pass").field("probe", &self.admission.probe).finish_non_exhaustive()
+        f.debug_struct("Pass").field("probe", &self.is_probe()).finish_non_exhaustive()
     }
 }

@@ -12,6 +12,8 @@ use crate::policy::BackoffPolicy;
 /// [`Jitter::EQUAL`]. A probe every 250 to 500 ms would find the server sooner, but a hundred processes that do so make
 /// more requests over five minutes than a thousand clients on the default schedule.
 ///
+/// A probe that has not ended after 30 s is taken for one that never will, and the next caller probes.
+///
 /// The ramp is a quarter of the outage, between 2.5 s and 60 s. N callers released over a ramp make about
 /// N · 100 ms / ramp requests a 100 ms; 2.5 s holds a thousand to the peak of full jitter, and a longer outage has
 /// gathered more callers, so it gets a longer ramp. Quarter and bounds are ours.
@@ -27,6 +29,8 @@ pub struct GatePolicy(GatePolicyBuilder);
 pub struct GatePolicyBuilder {
     probe: BackoffPolicy,
     ramp_share: f64,
+    #[cfg_attr(feature = "serde", serde(rename = "probe_lease_ms", with = "crate::millis"))]
+    probe_lease: Duration,
     #[cfg_attr(feature = "serde", serde(rename = "min_ramp_ms", with = "crate::millis"))]
     min_ramp: Duration,
     #[cfg_attr(feature = "serde", serde(rename = "max_ramp_ms", with = "crate::millis"))]
@@ -37,6 +41,7 @@ impl Default for GatePolicyBuilder {
     fn default() -> GatePolicyBuilder {
         GatePolicyBuilder {
             probe: BackoffPolicy::default().with_jitter(Jitter::EQUAL),
+            probe_lease: Duration::from_secs(30),
             ramp_share: 0.25,
             min_ramp: Duration::from_millis(2500),
             max_ramp: Duration::from_secs(60),
@@ -48,6 +53,13 @@ impl GatePolicyBuilder {
     /// When probes are made. Must not end, so it cannot be a table.
     pub fn probe(mut self, probe: BackoffPolicy) -> GatePolicyBuilder {
         self.probe = probe;
+        self
+    }
+
+    /// How long a probe may take before another caller makes the next one, and how long after a probe is due it is left to
+    /// the caller that is to make it. Default: 30 s, the usual time limit of a request. Above 0.
+    pub fn probe_lease(mut self, lease: Duration) -> GatePolicyBuilder {
+        self.probe_lease = lease;
         self
     }
 
@@ -68,12 +80,15 @@ impl GatePolicyBuilder {
     ///
     /// # Errors
     ///
-    /// Names every bad field: a table as probe schedule, a share that is negative or not finite, bounds the wrong way
-    /// round.
+    /// Names every bad field: a table as probe schedule, a lease of zero, a share that is negative or not finite, bounds
+    /// the wrong way round.
     pub fn build(self) -> Result<GatePolicy, PolicyError> {
         let mut problems = Vec::new();
         if self.probe.plain_delay(u32::MAX).is_none() {
             problems.push("probe: a table, which ends; allowed: a schedule without an end".to_owned());
+        }
+        if self.probe_lease.is_zero() {
+            problems.push("probe_lease: 0ns; allowed: above 0, or all callers would probe".to_owned());
         }
         if !self.ramp_share.is_finite() || self.ramp_share < 0.0 {
             problems.push(format!("ramp_share: {}; allowed: finite and 0 or more", self.ramp_share));
@@ -97,6 +112,11 @@ impl GatePolicy {
     /// When probes are made.
     pub fn probe(&self) -> &BackoffPolicy {
         &self.0.probe
+    }
+
+    /// How long a probe may take before another caller makes the next one.
+    pub fn probe_lease(&self) -> Duration {
+        self.0.probe_lease
     }
 
     /// Over how long the waiting callers are let back in after an outage.

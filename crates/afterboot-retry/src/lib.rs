@@ -34,7 +34,7 @@
 //! 2. A [`RetryPolicy`] adds [`Limits`]. [`Retry`] counts and decides; [`Decision::GiveUp`] carries the reason. It never
 //!    sleeps, its [`Clock`] and its [`JitterRng`] are given to it, and it is an `Iterator<Item = Duration>`, which other
 //!    crates' loops take.
-//! 3. What the server asks for in `Retry-After` ([`parse_retry_after`]) is waited in full plus up to 3 s, so that those
+//! 3. What the server asks for in `Retry-After` ([`parse_retry_after_dated`]) is waited in full plus up to 3 s, so that those
 //!    who were told the same do not come back together. Beyond a limit the retry gives up at once.
 //! 4. A [`RetryBudget`] is shared by the retries of a process and refills.
 #![cfg_attr(
@@ -84,6 +84,8 @@ mod decision;
 mod retry;
 mod gate_policy;
 #[cfg(feature = "tokio")]
+mod later;
+#[cfg(feature = "tokio")]
 mod race;
 #[cfg(feature = "tokio")]
 mod attempt;
@@ -114,7 +116,7 @@ pub use limits::{ElapsedFrom, GiveUpReason, Limits};
 pub use policy::{BackoffBuilder, BackoffPolicy, Schedule};
 pub use random::JitterRng;
 pub use retry::Retry;
-pub use retry_after::{parse_retry_after, parse_retry_after_now};
+pub use retry_after::{parse_retry_after, parse_retry_after_dated, parse_retry_after_now};
 pub use retry_policy::RetryPolicy;
 pub use stale::{StaleDetector, StaleEvent};
 pub use throttle::{

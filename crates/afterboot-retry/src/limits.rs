@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Limits {
     /// The most retries since the last progress. Default: none.
     pub max_delay_retries: Option<u32>,
-    /// The most retries in all, whatever progress is made: N retries are N + 1 calls. Default: 500.
+    /// The most retries in one outage, whatever progress is made: N retries are N + 1 calls. Default: 500.
     pub max_retries: Option<u32>,
     /// The most time, measured by the clock from [`elapsed_from`](Limits::elapsed_from). Default: one hour.
     /// `Duration::MAX` is as good as none.
@@ -32,6 +32,11 @@ pub struct Limits {
     /// Whether a sleep may begin that ends after `max_elapsed`, for one last try. Default: no, since the user waits
     /// for a try that comes too late. What a server asked for beyond the limit is not waited for in either case.
     pub sleep_may_pass_limit: bool,
+    /// An attempt that lived longer than this and then failed was well before: its failure begins a new outage, with all
+    /// counters and times as if the retry were created then. An attempt that a `RetryLoop` has cut short
+    /// was not. Default: one hour, longer than anything that only hangs; `Duration::MAX` for never.
+    #[cfg_attr(feature = "serde", serde(rename = "new_outage_after_ms", with = "crate::millis"))]
+    pub new_outage_after: Duration,
 }
 
 impl Default for Limits {
@@ -43,6 +48,7 @@ impl Default for Limits {
             elapsed_from: ElapsedFrom::default(),
             max_retry_after: Some(Duration::from_secs(3600)),
             sleep_may_pass_limit: false,
+            new_outage_after: Duration::from_secs(3600),
         }
     }
 }
@@ -95,6 +101,12 @@ impl Limits {
         self
     }
 
+    /// How long an attempt has to live for its failure to begin a new outage.
+    pub fn new_outage_after(mut self, life: Duration) -> Limits {
+        self.new_outage_after = life;
+        self
+    }
+
     /// The limits that need nothing but the counters and the clock, in order.
     pub(crate) fn reached(
         &self,
@@ -134,7 +146,7 @@ impl Limits {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ElapsedFrom {
-    /// When the retry was created: the user has waited since.
+    /// When the retry was created, or a later outage began: the user has waited since.
     #[default]
     Creation,
     /// The first failure: a long first try does not use up the time.
@@ -172,7 +184,8 @@ pub enum GiveUpReason {
     },
     /// The [`RetryBudget`](crate::RetryBudget) is spent.
     Budget {
-        /// When it will hold the price of a retry again if nobody else takes it.
+        /// When it will hold the price of a retry again if nobody else takes it; `Duration::MAX` where time alone never
+        /// brings it.
         #[cfg_attr(feature = "serde", serde(rename = "refilled_in_ms", with = "crate::millis"))]
         refilled_in: Duration,
     },
@@ -206,6 +219,10 @@ impl GiveUpReason {
 impl fmt::Display for GiveUpReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            GiveUpReason::TotalTime { next_sleep: Some(Duration::MAX) }
+            | GiveUpReason::Timeout { next_sleep: Some(Duration::MAX) } => {
+                write!(f, "{} (the next sleep would never end)", self.name())
+            }
             GiveUpReason::TotalTime { next_sleep: Some(sleep) }
             | GiveUpReason::Timeout { next_sleep: Some(sleep) } => {
                 write!(f, "{} (the next sleep, {sleep:?}, would end past the limit)", self.name())
@@ -215,6 +232,9 @@ impl fmt::Display for GiveUpReason {
             }
             GiveUpReason::RetryAfter { asked } => {
                 write!(f, "retry-after (the server asked for {asked:?}, beyond a limit)")
+            }
+            GiveUpReason::Budget { refilled_in: Duration::MAX } => {
+                f.write_str("budget (never refilled by time alone)")
             }
             GiveUpReason::Budget { refilled_in } => write!(f, "budget (refilled in {refilled_in:?})"),
             other => f.write_str(other.name()),

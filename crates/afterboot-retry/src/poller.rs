@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::{Classifier, CodeAction, CodeGiveUp, CodeRules};
+use crate::later::later;
 use crate::race::{Either, race};
 
 pub use control::PollHandle;
@@ -166,7 +167,7 @@ impl Poller {
                 Some(Fetched::Failed(code)) => match self.failed(code) {
                     Ok(after) => {
                         on_event(PollEvent::Failed { code, attempt: self.classifier.attempt(), after });
-                        Due::At(now + after)
+                        Due::At(later(now, after))
                     }
                     Err(end) => return end,
                 },
@@ -194,7 +195,7 @@ impl Poller {
             }
             let at = match due {
                 Due::Now => return true,
-                Due::PeriodAfter(answer) => answer + orders.period,
+                Due::PeriodAfter(answer) => later(answer, orders.period),
                 Due::At(at) => at,
             };
             if timeout_at(at, self.control.changed()).await.is_err() {

@@ -21,14 +21,17 @@ pub struct Retry {
     clock: Clock,
     rng: JitterRng,
     budget: Option<RetryBudget>,
+    /// The creation, or when a later outage began.
     created: Duration,
+    /// When the attempt began that is told of next.
+    attempt_since: Duration,
     /// Set by a loop that has a time of its own.
     deadline: Option<Duration>,
     first_failure: Option<Duration>,
     last_progress: Option<Duration>,
     /// Picks the delay. Reset by progress.
     delay_retries: u32,
-    /// Never reset.
+    /// Reset by a new outage alone.
     retries: u32,
     previous: Option<Duration>,
 }
@@ -42,6 +45,7 @@ impl Retry {
             rng,
             budget: None,
             created,
+            attempt_since: created,
             deadline: None,
             first_failure: None,
             last_progress: None,
@@ -70,6 +74,12 @@ impl Retry {
         self.last_progress = Some(at);
     }
 
+    /// An attempt begins now. If it lives longer than [`Limits::new_outage_after`](crate::Limits::new_outage_after), its
+    /// failure begins a new outage. Where nobody says so, it begins when the wait before it is over.
+    pub fn on_attempt(&mut self) {
+        self.attempt_since = self.clock.now();
+    }
+
     /// The work is done: gives the budget its share.
     pub fn on_success(&mut self) {
         if let Some(budget) = &self.budget {
@@ -80,11 +90,16 @@ impl Retry {
     /// A try failed. What now?
     pub fn decide(&mut self, failure: Failure) -> Decision {
         let now = self.clock.now();
+        if now.saturating_sub(self.attempt_since) > self.policy.limits.new_outage_after {
+            self.begin_outage(now);
+        }
+        self.attempt_since = now;
         self.first_failure.get_or_insert(now);
         let elapsed = self.elapsed_at(now);
         match self.next_wait(failure, elapsed, self.until_deadline(now)) {
             Err(reason) => Decision::GiveUp(self.given_up(reason)),
             Ok((after, asked)) => {
+                self.attempt_since = now.saturating_add(after);
                 self.delay_retries = self.delay_retries.saturating_add(1);
                 self.retries = self.retries.saturating_add(1);
                 if asked.is_none() {
@@ -94,6 +109,15 @@ impl Retry {
                 Decision::Retry(Wait { after, asked, delay_retry, retry })
             }
         }
+    }
+
+    fn begin_outage(&mut self, now: Duration) {
+        self.created = now;
+        self.first_failure = None;
+        self.last_progress = None;
+        self.delay_retries = 0;
+        self.retries = 0;
+        self.previous = None;
     }
 
     fn next_wait(
@@ -148,7 +172,7 @@ impl Retry {
         self.delay_retries
     }
 
-    /// Retries in all.
+    /// Retries in all, in this outage.
     pub fn retries(&self) -> u32 {
         self.retries
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 /// More seconds than a number can hold is [`Duration::MAX`], which passes every limit, so the retry gives up and says
 /// so.
 ///
-/// A date is turned into a time from now on at once. Whatever happens to the wall clock afterwards changes nothing.
+/// A date is turned into a time from now on at once, by the client's clock: where the answer has a `Date`,
+/// [`parse_retry_after_dated`] goes by the server's. Whatever happens to the wall clock afterwards changes nothing.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -26,6 +27,23 @@ pub fn parse_retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     }
     let at = httpdate::parse_http_date(value).ok()?;
     Some(at.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+/// [`parse_retry_after`] for an answer with a `Date` header: a date is counted from that one, on the server's own clock, so
+/// it does not matter how wrong the client's is. Without a `Date`, or with one that is none, from `now`.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use afterboot_retry::parse_retry_after_dated;
+///
+/// let wrong = SystemTime::UNIX_EPOCH;
+/// let date = Some("Wed, 21 Oct 2015 07:28:00 GMT");
+/// let asked = parse_retry_after_dated("Wed, 21 Oct 2015 07:28:02 GMT", date, wrong);
+/// assert_eq!(asked, Some(Duration::from_secs(2)));
+/// ```
+pub fn parse_retry_after_dated(value: &str, date: Option<&str>, now: SystemTime) -> Option<Duration> {
+    let answered = date.and_then(|date| httpdate::parse_http_date(date.trim_matches([' ', '\t'])).ok());
+    parse_retry_after(value, answered.unwrap_or(now))
 }
 
 /// [`parse_retry_after`] with the machine's wall clock.

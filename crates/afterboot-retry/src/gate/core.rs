@@ -14,13 +14,34 @@ pub(super) struct Core {
     /// Counts what became known of the dependency. A call that was let through before the last change says nothing about
     /// the time after it.
     epoch: u64,
+    /// Counts those who took the seat.
+    seats: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Phase {
     Up,
-    Down { since: Duration, probes: u32, previous: Option<Duration>, next_probe: Duration, seat_taken: bool },
-    Ramp { since: Duration, until: Duration },
+    Down {
+        since: Duration,
+        probes: u32,
+        previous: Option<Duration>,
+        next_probe: Duration,
+        seat: Option<Seat>,
+    },
+    Ramp {
+        since: Duration,
+        until: Duration,
+    },
+}
+
+/// Who makes the next probe, or is making it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seat {
+    id: u64,
+    /// When the probe began that is under way.
+    probing: Option<Duration>,
+    /// Until then it is nobody else's.
+    lease: Duration,
 }
 
 /// One caller's place in front of the gate.
@@ -28,7 +49,7 @@ pub(super) enum Phase {
 pub(super) struct Ticket {
     /// It was held back, or failed before: when the dependency is back it goes with the ramp.
     waited: bool,
-    /// The next probe is its to make, in the outage of this epoch.
+    /// The next probe is its to make, if the seat is still this one.
     seat: Option<u64>,
     /// When it may go, and the recovery that was drawn for.
     release: Option<(u64, Duration)>,
@@ -45,7 +66,8 @@ impl Ticket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admission {
     pub(super) epoch: u64,
-    pub(super) probe: bool,
+    /// Of the probe.
+    pub(super) seat: Option<u64>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -53,8 +75,10 @@ pub(super) enum Turn {
     Go(Admission),
     /// Ask again then, or when something has changed.
     Until(Duration),
-    /// Ask again when something has changed.
-    Parked,
+    /// Ask again when something has changed, or when whoever has the seat loses it.
+    Parked {
+        lease: Duration,
+    },
 }
 
 /// Who has to ask again because of an event.
@@ -68,7 +92,7 @@ pub(super) enum Wake {
 
 impl Core {
     pub(super) fn new(policy: GatePolicy, rng: JitterRng) -> Core {
-        Core { policy, rng, phase: Phase::Up, epoch: 0 }
+        Core { policy, rng, phase: Phase::Up, epoch: 0, seats: 0 }
     }
 
     pub(super) fn phase(&mut self, now: Duration) -> Phase {
@@ -80,49 +104,78 @@ impl Core {
     }
 
     pub(super) fn ask(&mut self, ticket: &mut Ticket, now: Duration) -> Turn {
-        let go = |probe, epoch| Turn::Go(Admission { epoch, probe });
+        let pass = Turn::Go(Admission { epoch: self.epoch, seat: None });
         match self.phase(now) {
-            Phase::Up => go(false, self.epoch),
+            Phase::Up => pass,
             Phase::Ramp { until, .. } => {
                 if !ticket.waited {
-                    return go(false, self.epoch);
+                    return pass;
                 }
                 let at = match ticket.release {
                     Some((epoch, at)) if epoch == self.epoch => at,
-                    _ => now + self.rng.within(until - now),
+                    _ => now.saturating_add(self.rng.within(until - now)),
                 };
                 ticket.release = Some((self.epoch, at));
-                if now >= at { go(false, self.epoch) } else { Turn::Until(at) }
+                if now >= at { pass } else { Turn::Until(at) }
             }
-            Phase::Down { next_probe, seat_taken, .. } => {
+            Phase::Down { .. } => {
                 ticket.waited = true;
-                if seat_taken && ticket.seat != Some(self.epoch) {
-                    return Turn::Parked;
-                }
-                self.set_seat(true);
-                ticket.seat = Some(self.epoch);
-                if now < next_probe {
-                    return Turn::Until(next_probe);
-                }
-                // From here on the seat is the admission's.
-                ticket.seat = None;
-                go(true, self.epoch)
+                self.end_lease(now);
+                self.ask_for_the_seat(ticket, now)
             }
+        }
+    }
+
+    fn ask_for_the_seat(&mut self, ticket: &mut Ticket, now: Duration) -> Turn {
+        let (epoch, lease) = (self.epoch, self.policy.probe_lease());
+        let Phase::Down { next_probe, seat, .. } = &mut self.phase else { unreachable!("asked while down") };
+        let held = match *seat {
+            Some(other) if ticket.seat != Some(other.id) => return Turn::Parked { lease: other.lease },
+            Some(own) => own,
+            None => {
+                self.seats += 1;
+                Seat { id: self.seats, probing: None, lease: now.max(*next_probe).saturating_add(lease) }
+            }
+        };
+        if now < *next_probe {
+            (*seat, ticket.seat) = (Some(held), Some(held.id));
+            return Turn::Until(*next_probe);
+        }
+        // From here on the seat is the admission's.
+        *seat = Some(Seat { probing: Some(now), lease: now.saturating_add(lease), ..held });
+        ticket.seat = None;
+        Turn::Go(Admission { epoch, seat: Some(held.id) })
+    }
+
+    /// Whoever has the seat for too long loses it. The probe that it was making counts as made.
+    fn end_lease(&mut self, now: Duration) {
+        let Phase::Down { since, probes, previous, seat, .. } = &mut self.phase else { return };
+        match *seat {
+            Some(Seat { lease, probing, .. }) if now >= lease => {
+                *seat = None;
+                if let Some(began) = probing {
+                    let (since, probes, previous) = (*since, *probes, *previous);
+                    self.schedule_probe(since, probes, previous, began);
+                }
+            }
+            _ => {}
         }
     }
 
     /// Lets a call through whatever the state: somebody demanded it.
     pub(super) fn bypass(&self) -> Admission {
-        Admission { epoch: self.epoch, probe: false }
+        Admission { epoch: self.epoch, seat: None }
     }
 
     /// A ticket was dropped before its turn.
     pub(super) fn left(&mut self, ticket: &Ticket) -> Wake {
-        if ticket.seat != Some(self.epoch) {
-            return Wake::Nobody;
+        match &mut self.phase {
+            Phase::Down { seat, .. } if seat.is_some_and(|held| ticket.seat == Some(held.id)) => {
+                *seat = None;
+                Wake::One
+            }
+            _ => Wake::Nobody,
         }
-        self.set_seat(false);
-        Wake::One
     }
 
     pub(super) fn succeeded(&mut self, admission: Admission, now: Duration) -> Wake {
@@ -144,7 +197,9 @@ impl Core {
             return Wake::Nobody;
         }
         match self.phase(now) {
-            Phase::Down { since, probes, previous, .. } if admission.probe => {
+            Phase::Down { since, probes, previous, seat: Some(held), .. }
+                if admission.seat == Some(held.id) =>
+            {
                 self.schedule_probe(since, probes, previous, now);
                 Wake::One
             }
@@ -170,13 +225,7 @@ impl Core {
         // A gate policy's probe schedule has no end; the cap is what would be due if it had.
         let delay = probe.delay(probes, previous, &mut self.rng).unwrap_or(probe.max_delay());
         let next_probe = now.saturating_add(delay);
-        self.phase = Phase::Down { since, probes, previous: Some(delay), next_probe, seat_taken: false };
-    }
-
-    fn set_seat(&mut self, taken: bool) {
-        if let Phase::Down { seat_taken, .. } = &mut self.phase {
-            *seat_taken = taken;
-        }
+        self.phase = Phase::Down { since, probes, previous: Some(delay), next_probe, seat: None };
     }
 }
 
@@ -210,7 +259,7 @@ mod tests {
             waits.push((at - now).as_millis());
             now = at;
             let probe = admitted(&mut core, &mut ticket, now);
-            assert!(probe.probe);
+            assert!(probe.seat.is_some());
             assert_eq!(core.failed(probe, false, now), Wake::One);
         }
         assert_eq!(waits, [500, 700, 980, 1372, 1920, 2689, 3764, 5270, 6800, 6800, 6800]);
@@ -223,7 +272,7 @@ mod tests {
         core.failed(first, false, Duration::ZERO);
         let (mut seated, mut parked) = (Ticket::default(), Ticket::default());
         assert_eq!(core.ask(&mut seated, MS), Turn::Until(250 * MS));
-        assert_eq!(core.ask(&mut parked, MS), Turn::Parked);
+        assert_eq!(core.ask(&mut parked, MS), Turn::Parked { lease: 30_250 * MS });
         assert_eq!(core.left(&parked), Wake::Nobody);
         assert_eq!(core.left(&seated), Wake::One);
         assert_eq!(core.ask(&mut parked, MS), Turn::Until(250 * MS), "the other one takes the seat");
@@ -269,7 +318,7 @@ mod tests {
         core.failed(core.bypass(), false, 3 * MS);
         assert!(matches!(core.ask(&mut new, 4 * MS), Turn::Until(_)), "the seat is free in the new outage");
         assert_eq!(core.left(&old), Wake::Nobody);
-        assert_eq!(core.ask(&mut old, 5 * MS), Turn::Parked);
+        assert_eq!(core.ask(&mut old, 5 * MS), Turn::Parked { lease: 30_253 * MS });
     }
 
     #[test]

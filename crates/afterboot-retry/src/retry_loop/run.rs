@@ -50,6 +50,7 @@ impl Run {
                 Err(reason) => return Err(self.give_up(reason, last)),
             };
             self.tell(RetryEvent::Attempt { number, probe: pass.as_ref().is_some_and(Pass::is_probe) });
+            self.settings.retry.on_attempt();
             let attempt = operation(Attempt::new(number, self.progress.clone()));
             let failure;
             (failure, last) = match self.attempt(attempt).await {
@@ -103,7 +104,11 @@ impl Run {
         }
         match ended {
             Ok(result) => result.map_err(LastAttempt::Failed),
-            Err(_) => Err(LastAttempt::TimedOut(time)),
+            Err(_) => {
+                // That it lasted long does not mean that it was well.
+                self.settings.retry.on_attempt();
+                Err(LastAttempt::TimedOut(time))
+            }
         }
     }
 
@@ -145,7 +150,10 @@ impl Run {
         if let Some(pass) = pass {
             pass.succeeded();
         }
-        self.settings.retry.on_success();
+        // A loop inside another one has tried once and paid for nothing.
+        if self.outer.is_none() {
+            self.settings.retry.on_success();
+        }
         self.tell(RetryEvent::Succeeded { number });
     }
 

@@ -43,7 +43,7 @@ fn rules_are_asked_in_a_fixed_order() {
     assert_eq!(CodeRules::default().classify(418, 10), exhausted, "any code");
 }
 
-// R15, the decision; the poller's test shows the time.
+/// R15: the decision; the poller's test shows the time.
 #[test]
 fn a_code_to_skip_for_ever_has_a_floor_and_a_limit() {
     let mut classifier = Classifier::new(CodeRules::builder().skip([503]).build().unwrap());
@@ -59,7 +59,7 @@ fn a_code_to_skip_for_ever_has_a_floor_and_a_limit() {
     assert!(CodeRules::builder().fixed(500, 0).build().is_err());
 }
 
-// R18
+/// R18.
 #[test]
 fn a_limit_for_one_code_gives_up_at_that_answer_of_it() {
     let rules = CodeRules::builder().limit(404, 5).build().unwrap();

@@ -71,7 +71,7 @@ fn a_gate_of_constant_probes_gives_the_published_figures() {
     row("gate, 100 processes", &Behaviour::Gated(constant_gate(), 100), 2544.0, 54.0, 1.31, 2.7);
 }
 
-// R9
+/// R9.
 #[test]
 fn a_thousand_told_the_same_retry_after_come_back_together_unless_they_spread_it() {
     let two_seconds = Server::Says(s(2));

@@ -4,8 +4,8 @@ use std::future::ready;
 use std::time::Duration;
 
 use afterboot_retry::{
-    Failure, GatePolicy, GateState, GiveUpReason, JitterRng, LastAttempt, Limits, Pass, RetryGate, RetryLoop,
-    RetryPolicy, SkipWait,
+    BackoffPolicy, Failure, GatePolicy, GateState, GiveUpReason, Jitter, JitterRng, LastAttempt, Limits,
+    Pass, RetryGate, RetryLoop, RetryPolicy, Schedule, SkipWait,
 };
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
@@ -147,7 +147,8 @@ async fn loops_behind_a_gate_probe_one_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_loop_gives_up_at_the_gate_when_its_time_is_over() {
-    let gate = gate();
+    let policy = GatePolicy::builder().probe_lease(Duration::MAX).build().unwrap();
+    let gate = RetryGate::with_rng(policy, JitterRng::constant(0.5));
     close(&gate).await;
     let seat = ends(gate.reenter()).await;
     let begun = Instant::now();
@@ -175,4 +176,101 @@ async fn a_refusal_closes_no_gate() {
     running.run(|_| ready(Err::<(), u32>(400)), |_| Failure::permanent()).await.unwrap_err();
     assert_eq!(gate.state(), GateState::Open);
     assert_eq!(Duration::ZERO, timeout(ms(1), gate.reenter()).await.map(|_| Duration::ZERO).unwrap());
+}
+
+/// R20: a call may hang, and a future that nobody polls gives nothing back.
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_never_ends_keeps_the_seat_for_its_lease_and_then_the_next_one_probes() {
+    let gate = gate();
+    let begun = Instant::now();
+    close(&gate).await;
+    let hanging = ends(gate.enter()).await;
+    let probed = begun.elapsed();
+    sleep(s(5)).await;
+    let next = ends(gate.enter()).await;
+    assert!(hanging.is_probe() && next.is_probe());
+    let waited = begun.elapsed() - probed;
+    assert!((s(30)..=s(30) + ms(2)).contains(&waited), "{waited:?}");
+
+    hanging.failed();
+    let behind = timeout(s(20), gate.enter()).await;
+    assert!(behind.is_err(), "what the late one says does not free the seat of the one that probes now");
+    next.succeeded();
+    assert!(!matches!(gate.state(), GateState::Down { .. }));
+}
+
+/// R20: also one that succeeds late has found the dependency up.
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_succeeds_after_its_lease_opens_the_gate() {
+    let policy = GatePolicy::builder().probe_lease(s(3)).build().unwrap();
+    let gate = RetryGate::with_rng(policy, JitterRng::constant(0.5));
+    close(&gate).await;
+    let late = ends(gate.enter()).await;
+    let next = timeout(s(4), gate.enter()).await.expect("the lease is over");
+    late.succeeded();
+    assert!(matches!(gate.state(), GateState::Ramp { .. }));
+    next.failed();
+    assert!(matches!(gate.state(), GateState::Ramp { .. }), "it was let through before the change");
+}
+
+/// R20: the seat is taken before the probe is due, by a future that may never be polled again.
+#[tokio::test(start_paused = true)]
+async fn a_seat_whose_holder_is_not_polled_is_lost_after_a_lease() {
+    let gate = gate();
+    close(&gate).await;
+    let mut forgotten = Box::pin(gate.enter());
+    assert!(timeout(ms(1), &mut forgotten).await.is_err());
+    let begun = Instant::now();
+    let next = ends(gate.enter()).await;
+    assert!(next.is_probe() && begun.elapsed() < s(31), "{:?}", begun.elapsed());
+    assert!(timeout(s(20), forgotten).await.is_err(), "and it waits for its turn anew");
+}
+
+/// R20: a lease shorter than the schedule makes no more probes than the schedule.
+#[tokio::test(start_paused = true)]
+async fn probes_that_hang_keep_the_pace_of_the_schedule() {
+    let probe = BackoffPolicy::builder()
+        .schedule(Schedule::Constant(s(60)))
+        .max_delay(s(60))
+        .jitter(Jitter::NONE)
+        .build()
+        .unwrap();
+    let policy = GatePolicy::builder().probe(probe).probe_lease(ms(10)).build().unwrap();
+    let gate = RetryGate::with_rng(policy, JitterRng::constant(0.5));
+    close(&gate).await;
+    let mut hanging = Vec::new();
+    while let Ok(pass) = timeout(s(70), gate.enter()).await {
+        hanging.push(pass);
+        if hanging.len() == 5 {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    assert_eq!(hanging.len(), 5);
+    hanging.push(ends(gate.enter()).await);
+    assert!(begun.elapsed() >= s(59), "{:?}", begun.elapsed());
+}
+
+/// R5: far away is a moment like any other.
+#[tokio::test(start_paused = true)]
+async fn the_longest_ramp_and_the_longest_wait_for_a_probe_end_far_away() {
+    let ramp = GatePolicy::builder().ramp_bounds(Duration::MAX, Duration::MAX).build().unwrap();
+    let gate = RetryGate::with_rng(ramp, JitterRng::constant(1.0));
+    close(&gate).await;
+    ends(gate.enter()).await.succeeded();
+    assert!(timeout(s(86_400), gate.reenter()).await.is_err());
+    assert!(!ends(gate.enter()).await.is_probe(), "a newcomer passes");
+
+    let never = BackoffPolicy::builder()
+        .schedule(Schedule::Constant(Duration::MAX))
+        .max_delay(Duration::MAX)
+        .jitter(Jitter::NONE)
+        .build()
+        .unwrap();
+    let policy = GatePolicy::builder().probe(never).probe_lease(Duration::MAX).build().unwrap();
+    let gate = RetryGate::new(policy);
+    close(&gate).await;
+    let (first, second) = (gate.clone(), gate.clone());
+    let both = async { tokio::join!(first.enter(), second.enter()) };
+    assert!(timeout(s(86_400), both).await.is_err());
 }

@@ -17,7 +17,7 @@ fn all() -> [Jitter; 6] {
     [Jitter::NONE, Jitter::FULL, Jitter::EQUAL, Jitter::default(), Jitter::Decorrelated, fixed]
 }
 
-// R1
+/// R1.
 #[test]
 fn no_jitter_goes_above_the_cap_or_below_zero() {
     let mut rng = JitterRng::seeded(1);
@@ -44,7 +44,7 @@ fn no_jitter_goes_above_the_cap_or_below_zero() {
     assert_eq!(early.delay(1, None, &mut JitterRng::constant(0.0)), Some(Duration::ZERO));
 }
 
-// R2
+/// R2.
 #[test]
 fn hardly_a_draw_sits_exactly_at_the_cap() {
     let mut rng = JitterRng::seeded(2);

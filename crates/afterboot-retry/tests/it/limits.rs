@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use afterboot_retry::{
     BackoffPolicy, BudgetPolicy, ElapsedFrom, Failure, GiveUpReason, Jitter, Limits, RetryBudget,
-    RetryPolicy, Schedule, parse_retry_after,
+    RetryPolicy, Schedule, parse_retry_after, parse_retry_after_dated,
 };
 
 use crate::common::{Hand, gives_up, ms, s, start, waits};
@@ -66,7 +66,7 @@ fn limits_are_asked_in_a_fixed_order_and_the_first_that_says_no_is_the_reason() 
     }
 }
 
-// R5
+/// R5.
 #[test]
 fn the_longest_duration_is_no_limit_and_overflows_nothing() {
     let limits =
@@ -85,7 +85,7 @@ fn the_longest_duration_is_no_limit_and_overflows_nothing() {
     assert_eq!(waits(&mut retry, FAILED().retry_after(Duration::MAX)).after, Duration::MAX);
 }
 
-// R7
+/// R7.
 #[test]
 fn a_sleep_that_would_end_after_the_limit_is_not_begun() {
     let hand = Hand::default();
@@ -105,7 +105,7 @@ fn a_sleep_that_would_end_after_the_limit_is_not_begun() {
     assert_eq!(gives_up(&mut passing, FAILED()).reason, GiveUpReason::TotalTime { next_sleep: None });
 }
 
-// R8
+/// R8.
 #[test]
 fn retry_after_is_waited_with_spread_or_ignored_or_ends_the_retry_at_once() {
     let now = SystemTime::UNIX_EPOCH + s(1_445_412_400);
@@ -156,7 +156,25 @@ fn retry_after_is_waited_with_spread_or_ignored_or_ends_the_retry_at_once() {
     }
 }
 
-// R10. The wall clock is read in one place, to turn an HTTP-date into a time from now on.
+/// R8: the server's clock tells what its date means, whatever ours says.
+#[test]
+fn a_retry_after_date_is_counted_from_the_date_of_its_own_answer() {
+    let (date, later) = ("Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:02 GMT");
+    let at = SystemTime::UNIX_EPOCH + s(1_445_412_480);
+    for now in [at, at - s(3000), at + s(3000), SystemTime::UNIX_EPOCH] {
+        assert_eq!(parse_retry_after_dated(later, Some(date), now), Some(s(2)));
+        assert_eq!(parse_retry_after_dated(later, Some(" \t Wed Oct 21 07:28:00 2015 "), now), Some(s(2)));
+        assert_eq!(parse_retry_after_dated(date, Some(later), now), Some(s(0)));
+        assert_eq!(parse_retry_after_dated("120", Some(date), now), Some(s(120)));
+        assert_eq!(parse_retry_after_dated("soon", Some(date), now), None);
+    }
+    for unreadable in [None, Some(""), Some("now"), Some("1445412480")] {
+        let asked = parse_retry_after_dated(later, unreadable, at - s(60));
+        assert_eq!(asked, Some(s(62)), "{unreadable:?}: by our own clock");
+    }
+}
+
+/// R10: the wall clock is read in one place, to turn an HTTP-date into a time from now on.
 #[test]
 fn a_step_of_the_wall_clock_between_tries_changes_nothing() {
     let date = "Wed, 21 Oct 2015 07:28:00 GMT";
@@ -181,7 +199,7 @@ fn a_step_of_the_wall_clock_between_tries_changes_nothing() {
     assert_eq!(decide([0, 0]), decide([-3600, 3600]));
 }
 
-// R11
+/// R11.
 #[test]
 fn progress_makes_delays_short_again_and_the_total_stays_bounded() {
     let hand = Hand::default();
@@ -225,7 +243,7 @@ fn total_time_counts_from_where_it_is_told() {
     assert!(!late(ElapsedFrom::LastProgress, Some(40)));
 }
 
-// R12
+/// R12.
 #[test]
 fn n_retries_are_n_plus_one_calls() {
     for limit in [0, 1, 2, 7] {
@@ -243,7 +261,7 @@ fn n_retries_are_n_plus_one_calls() {
     assert_eq!(by_iterator.count(), 7);
 }
 
-// R17
+/// R17.
 #[test]
 fn late_timers_count_by_the_clock_and_not_by_the_delays_asked_for() {
     let policy = uploader(Limits::default().sleep_may_pass_limit(true));
@@ -267,4 +285,57 @@ fn giving_up_reads_as_a_sentence() {
     let given_up = gives_up(&mut retry, FAILED().retry_after(s(7200)));
     let expected = "gave up after 1 retry: retry-after (the server asked for 7200s, beyond a limit)";
     assert_eq!(given_up.to_string(), expected);
+}
+
+/// R22: the default time in all is an hour, and this is no outage of five.
+#[test]
+fn a_failure_after_hours_of_health_is_a_new_outage() {
+    for from in [ElapsedFrom::Creation, ElapsedFrom::FirstFailure, ElapsedFrom::LastProgress] {
+        let hand = Hand::default();
+        let limits = Limits::default().elapsed_from(from).max_delay_retries(2);
+        let mut retry = start(&uploader(limits), &hand, 0.5);
+        for outage in 0..300 {
+            hand.advance(s(5 * 3600));
+            let waits = [waits(&mut retry, FAILED()), waits(&mut retry, FAILED())];
+            assert_eq!(waits.map(|wait| wait.after), [ms(500), ms(550)], "{from:?}, outage {outage}");
+            assert_eq!(waits.map(|wait| (wait.delay_retry, wait.retry)), [(1, 1), (2, 2)]);
+            hand.advance(ms(550));
+            retry.on_progress();
+        }
+        assert!(retry.elapsed() < s(3600), "{from:?}");
+    }
+}
+
+/// R22: an hour is the span, and the wait before an attempt is no part of its life.
+#[test]
+fn an_attempt_that_lived_no_longer_than_the_span_belongs_to_the_outage() {
+    let mut hand = Hand::default();
+    let limits = Limits::default().sleep_may_pass_limit(true);
+    let mut retry = start(&uploader(limits.clone()), &hand, 0.5);
+    hand.advance(s(3600));
+    assert_eq!(gives_up(&mut retry, FAILED()).reason, GiveUpReason::TotalTime { next_sleep: None });
+
+    let mut retry = start(&uploader(limits.clone().new_outage_after(s(10))), &hand, 0.5);
+    let wait = waits(&mut retry, FAILED().retry_after(s(600)));
+    hand.advance(wait.after + s(10));
+    assert_eq!(waits(&mut retry, FAILED()).retry, 2);
+    hand.advance(s(11));
+    assert_eq!(waits(&mut retry, FAILED()).retry, 1);
+
+    hand = Hand::default();
+    let mut never = start(&uploader(limits.new_outage_after(Duration::MAX)), &hand, 0.5);
+    hand.advance(s(5 * 3600));
+    assert_eq!(gives_up(&mut never, FAILED()).reason, GiveUpReason::TotalTime { next_sleep: None });
+}
+
+#[test]
+fn what_never_comes_is_not_given_in_seconds() {
+    let budget = GiveUpReason::Budget { refilled_in: Duration::MAX };
+    assert_eq!(budget.to_string(), "budget (never refilled by time alone)");
+    let budget = GiveUpReason::Budget { refilled_in: s(2) };
+    assert_eq!(budget.to_string(), "budget (refilled in 2s)");
+    let next_sleep = Some(Duration::MAX);
+    let never = "(the next sleep would never end)";
+    assert_eq!(GiveUpReason::TotalTime { next_sleep }.to_string(), format!("total-time {never}"));
+    assert_eq!(GiveUpReason::Timeout { next_sleep }.to_string(), format!("timeout {never}"));
 }

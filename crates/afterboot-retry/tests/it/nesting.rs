@@ -4,7 +4,10 @@ use std::cell::Cell;
 use std::future::ready;
 use std::time::Duration;
 
-use afterboot_retry::{Failure, GiveUpReason, Limits, RetryError, RetryLoop, RetryPolicy, is_nested, retry};
+use afterboot_retry::{
+    BudgetPolicy, Clock, Failure, GiveUpReason, JitterRng, Limits, RetryBudget, RetryError, RetryLoop,
+    RetryPolicy, is_nested, retry,
+};
 use tokio::time::Instant;
 
 use crate::common::s;
@@ -91,4 +94,30 @@ async fn nesting_is_seen_inside_an_attempt_and_only_there() {
     .await;
     assert_eq!(seen, Ok((true, false)));
     assert!(!is_nested());
+}
+
+/// R21: the inner loops tried once and paid for nothing.
+#[tokio::test(start_paused = true)]
+async fn a_success_inside_nested_loops_is_returned_to_their_budget_once() {
+    let policy = BudgetPolicy { capacity: 10.0, per_second: 0.0, per_success: 1.0 };
+    let budget = RetryBudget::new(policy, Clock::new(|| Duration::ZERO)).unwrap();
+    for _ in 0..5 {
+        budget.withdraw().unwrap();
+    }
+    let paying = || {
+        let retry = four_calls().start_with(Clock::tokio(), JitterRng::constant(0.0));
+        RetryLoop::from_retry(retry.budget(budget.clone()))
+    };
+    let calls = Cell::new(0);
+    let call = || {
+        calls.set(calls.get() + 1);
+        ready(if calls.get() == 1 { Err(503) } else { Ok(()) })
+    };
+    let inner = || paying().run(|_| call(), |_: &u32| Failure::transient());
+    let middle = || paying().run(|_| inner(), |_| Failure::transient());
+    paying().run(|_| middle(), |_| Failure::transient()).await.unwrap();
+    assert_eq!((calls.get(), budget.available()), (2, 5), "one retry was paid for, one success returned");
+
+    paying().independent().run(|_| call(), |_: &u32| Failure::transient()).await.unwrap();
+    assert_eq!(budget.available(), 6, "a loop that retries for itself is returned its own");
 }

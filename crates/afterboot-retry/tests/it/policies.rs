@@ -42,7 +42,7 @@ fn exponential(initial: Duration, base: Duration, multiplier: f64) -> Schedule {
     Schedule::Exponential { initial, base, multiplier }
 }
 
-// R3
+/// R3.
 #[test]
 fn however_many_retries_the_cap_wins_and_nothing_overflows() {
     let edges = (0..32).flat_map(|bit| [1u32 << bit, (1u32 << bit).wrapping_sub(1), (1u32 << bit) + 1]);
@@ -69,7 +69,7 @@ fn however_many_retries_the_cap_wins_and_nothing_overflows() {
     assert_eq!(base_only.plain_delay(u32::MAX), Some(ms(400)), "nothing grows, however large the power");
 }
 
-// R4
+/// R4.
 #[test]
 fn every_bad_field_is_refused_by_its_name() {
     let refused = |schedule: Schedule, field: &str| {
@@ -111,7 +111,7 @@ fn a_table_of_zeros_is_a_table_and_builds_again_from_what_it_says_of_itself() {
     assert_eq!(never.to_string(), "max_delay: 0ns; allowed: above 0");
 }
 
-// R6
+/// R6.
 #[test]
 fn the_first_delay_is_initial_plus_base_and_not_its_power() {
     let policy = |initial, base, max| {

@@ -67,7 +67,7 @@ async fn an_answer_is_followed_by_the_period_and_sets_the_attempts_to_zero() {
     assert_eq!(end, PollEnd::Ended { code: 410 });
 }
 
-// R14
+/// R14.
 #[tokio::test(start_paused = true)]
 async fn stop_and_start_with_a_fetch_in_flight_is_one_loop() {
     let (poller, handle) = poller(s(2));
@@ -117,7 +117,7 @@ impl Drop for Landing<'_> {
     }
 }
 
-// R15
+/// R15.
 #[tokio::test(start_paused = true)]
 async fn a_code_to_skip_for_ever_does_not_spin_and_ends() {
     let rules = CodeRules::builder().skip([503]).build().unwrap();
@@ -128,7 +128,7 @@ async fn a_code_to_skip_for_ever_does_not_spin_and_ends() {
     assert_eq!(end, PollEnd::GaveUp { code: 503, reason: CodeGiveUp::SkipLimit, attempts: 10 });
 }
 
-// R16
+/// R16.
 #[tokio::test(start_paused = true)]
 async fn a_fetch_cancelled_by_a_seek_does_not_reset_the_attempts() {
     let (poller, handle) = poller(s(2));
@@ -231,4 +231,23 @@ async fn a_poller_without_handles_goes_on_and_a_period_of_zero_does_not_spin() {
     );
     assert!(tokio::time::timeout(ms(100), running).await.is_err());
     assert!((50..=102).contains(&fetches), "{fetches} fetches in 100 ms");
+}
+
+/// R5: a period or a wait that nobody lives to see the end of is no overflow.
+#[tokio::test(start_paused = true)]
+async fn the_longest_period_and_the_longest_wait_end_far_away() {
+    let (poller, handle) = poller(Duration::MAX);
+    assert_eq!(polls(poller, handle, s(86_400), |_| Fetched::Answer(0)).await, (vec![0], PollEnd::Closed));
+
+    let rules = CodeRules::builder().skip([503]).skip_floor(Duration::MAX).build().unwrap();
+    let (poller, handle) = Poller::new(rules, s(2));
+    assert_eq!(polls(poller, handle, s(86_400), |_| Fetched::Failed(503)).await, (vec![0], PollEnd::Closed));
+
+    let (poller, handle) = self::poller(s(2));
+    let longer = handle.clone();
+    let answer = |_| {
+        longer.set_period(Duration::MAX);
+        Fetched::Answer(0)
+    };
+    assert_eq!(polls(poller, handle, s(86_400), answer).await, (vec![0], PollEnd::Closed));
 }

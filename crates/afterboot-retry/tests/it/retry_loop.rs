@@ -24,7 +24,7 @@ fn exact(limits: Limits) -> RetryLoop {
 
 const DOWN: fn(&u32) -> Failure = |_| Failure::transient();
 
-// R12
+/// R12.
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_n_retries_is_n_plus_one_calls() {
     for limit in [0, 1, 3] {
@@ -41,7 +41,7 @@ async fn a_limit_of_n_retries_is_n_plus_one_calls() {
     }
 }
 
-// R13
+/// R13.
 #[tokio::test(start_paused = true)]
 async fn retry_after_through_the_loop_keeps_the_limit_of_three() {
     let calls = Cell::new(0);
@@ -202,4 +202,25 @@ fn the_loops_future_can_be_spawned() {
     let _inside = runtime.enter();
     let gate = RetryGate::default();
     is_send(RetryLoop::new(&RetryPolicy::default()).gate(gate).run(|_| ready(Ok::<(), u32>(())), DOWN));
+}
+
+/// R22: a stream that was well for hours and then breaks is retried, one that hung for hours is not well.
+#[tokio::test(start_paused = true)]
+async fn a_long_attempt_begins_a_new_outage_unless_it_was_cut_short() {
+    let calls = Cell::new(0);
+    let long = |_| {
+        calls.set(calls.get() + 1);
+        let last = calls.get() == 20;
+        async move {
+            sleep(s(5 * 3600)).await;
+            if last { Ok(()) } else { Err(503) }
+        }
+    };
+    let policy = RetryPolicy::default().limits(Limits::default().max_retries(1));
+    retry(&policy, long, DOWN).await.unwrap();
+    assert_eq!(calls.get(), 20);
+
+    let cut = RetryLoop::new(&policy).attempt_timeout(s(5 * 3600));
+    let error = cut.run(|_| pending::<Result<(), u32>>(), DOWN).await.unwrap_err();
+    assert_eq!(error.given_up().reason, GiveUpReason::TotalTime { next_sleep: None });
 }

@@ -137,7 +137,7 @@ fn child_of_the_shared_store() {
     fs::write(format!("{path}.{}", std::process::id()), reported.to_string()).unwrap();
 }
 
-// R19
+/// R19.
 #[test]
 fn processes_that_share_a_store_make_one_report() {
     assert_eq!(day_number(day(6144)), 6144);
