@@ -136,7 +136,7 @@ impl Beacon {
         let shared = self.shared();
         let now = shared.now();
         let core = shared.core();
-        lock(&shared.quality).health(&core, now)
+        lock(&shared.quality).health(&core, shared.has_ended(), now)
     }
 
     /// What the beacon does from now on.

@@ -32,6 +32,8 @@ pub enum EndpointState {
     },
     /// [`notify_offline`](crate::Beacon::notify_offline) was called.
     Offline,
+    /// The beacon has ended, whether it was asked to or its runtime went away: nothing is sent any more.
+    Ended,
 }
 
 /// Does the spool work?
@@ -39,7 +41,7 @@ pub enum EndpointState {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpoolState {
-    /// There is none.
+    /// There is none, or the beacon has ended.
     Off,
     /// It works, or is being opened.
     Working,
@@ -91,10 +93,12 @@ impl Quality {
         self.tries.push_back(result);
     }
 
-    pub(crate) fn health(&self, core: &Core, now: Now) -> Health {
+    pub(crate) fn health(&self, core: &Core, has_ended: bool, now: Now) -> Health {
         let mut times: Vec<Duration> = self.tries.iter().flatten().copied().collect();
         times.sort_unstable();
-        let endpoint = if core.endpoint.is_offline() {
+        let endpoint = if has_ended {
+            EndpointState::Ended
+        } else if core.endpoint.is_offline() {
             EndpointState::Offline
         } else {
             match core.endpoint.state() {
@@ -106,6 +110,7 @@ impl Quality {
             }
         };
         let spool = match &self.spool_trouble {
+            _ if has_ended => SpoolState::Off,
             Some(why) => SpoolState::Trouble(why.clone()),
             None if core.has_spool() => SpoolState::Working,
             None => SpoolState::Off,

@@ -159,6 +159,11 @@ impl Shared {
         warned.len() < MAX_WARNED && warned.insert(route.to_owned())
     }
 
+    /// Is there no driver any more?
+    pub(crate) fn has_ended(&self) -> bool {
+        self.commands.is_closed()
+    }
+
     /// To the driver. False: there is none any more.
     pub(crate) fn command(&self, command: Command) -> bool {
         self.commands.send(command).is_ok()

@@ -12,6 +12,7 @@ mod rows;
 #[cfg_attr(not(unix), path = "spool/owner/elsewhere.rs")]
 mod owner;
 mod place;
+mod files;
 mod sql;
 mod db;
 mod damage;
@@ -67,6 +68,10 @@ impl SpoolOptions {
     /// How many bytes of compressed batches there are at most, with half a KiB for each batch beside its body: 64 MiB
     /// unless told. When room is short, what has expired goes first, then basic batches, then vital ones, the oldest
     /// first. Dead letters have a quarter of this for themselves.
+    ///
+    /// The database's log may have four times as much beside it, or 16 MiB where that is more. It grows only while
+    /// somebody else reads the database and does not end; past its bound the spool is in trouble and says why, until
+    /// that reader is gone.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> SpoolOptions {
         self.max_bytes = bytes;

@@ -4,7 +4,13 @@ use rusqlite::Connection;
 
 use super::db::{self, Db};
 use super::place::{Home, Root};
-use super::{Durability, Numbers, Spool, SpoolError, sql};
+use super::{Durability, Lost, Numbers, Spool, SpoolError, sql};
+
+/// The log may have so many times the bytes of the spool: four, for the log holds old versions of pages.
+const LOG_SHARE: u64 = 4;
+
+/// But it may always hold the largest transaction.
+const LOG_AT_LEAST: u64 = 16 << 20;
 
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
 
@@ -12,9 +18,12 @@ impl Spool {
     /// Does the work; where the file turns out to be corrupt, once more on a fresh one. Where the disk is full, once
     /// more after the log was written back, as it is written from its beginning then. That does not help where the
     /// file has to grow first.
+    ///
+    /// What is done on a file that has lost its name is done once more on one that has it: whoever hears that it is done
+    /// hears it of a file that a later process finds.
     pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
         self.ready()?;
-        match work(self) {
+        let done = match work(self) {
             Err(error) if error.is_corrupt() => {
                 self.forget();
                 self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
@@ -26,7 +35,31 @@ impl Spool {
                 work(self)
             }
             done => done,
+        }?;
+        if !self.is_findable() {
+            let lost = std::mem::take(&mut self.lost.file);
+            self.ready()?;
+            let lost_now = std::mem::replace(&mut self.lost.file, true);
+            if lost_now {
+                return work(self);
+            }
+            self.lost.file = lost;
         }
+        Ok(done)
+    }
+
+    /// Do the names lead to the files that are written to?
+    fn is_findable(&self) -> bool {
+        let named = self.home.named_files();
+        self.home.is_named() && self.files.is_some_and(|files| files.are(&named)) && named.are_all_there()
+    }
+
+    /// Before it is closed: what is in a file without a name is written anew. What could not be saved.
+    pub(crate) fn last_look(&mut self) -> Lost {
+        if self.db.is_some() && !self.is_findable() {
+            let _ = self.ready();
+        }
+        self.take_lost()
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
@@ -50,15 +83,56 @@ impl Spool {
         (self.totals, self.dead) = Default::default();
     }
 
-    pub(super) fn ready(&mut self) -> Result<()> {
-        // Whoever cleans up folders may have taken the directory away; writing on into nameless files would go well.
-        if !self.home.is_named() {
+    /// What was in the directory is gone with it.
+    fn move_out(&mut self) -> Result<()> {
+        self.forget();
+        self.root = Root::prepare(&self.options.dir)?;
+        self.home = Home::create(&self.root)?;
+        Ok(())
+    }
+
+    /// Somebody has removed files, or put others in their place: what is open still holds all that was in them.
+    fn save_from_nameless_files(&mut self) -> Result<()> {
+        let Some(db) = self.db.take() else { return Ok(()) };
+        let named = self.home.named_files();
+        let same_db = named.db.is_some() && self.files.is_some_and(|files| files.db == named.db);
+        // Where it is only the log that lost its name, what is in it goes where it would have gone in the end.
+        if same_db && db.write_back() {
+            return Ok(());
+        }
+        let copied = db.copy_to(&self.home.new_db());
+        drop(db);
+        let saved = copied && self.home.rename_new_db().is_ok();
+        if !saved {
             self.forget();
-            self.root = Root::prepare(&self.options.dir)?;
-            self.home = Home::create(&self.root)?;
+            self.root.set_aside(self.home.dir(), self.options.max_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// A reader that does not end keeps the log from being written back, and the log grows with each commit.
+    fn bound_log(&self) -> Result<()> {
+        let max = (LOG_SHARE * self.options.max_bytes).max(LOG_AT_LEAST);
+        if self.home.named_files().log_bytes <= max {
+            return Ok(());
+        }
+        self.db()?.checkpoint();
+        match self.home.named_files().log_bytes {
+            bytes if bytes > max => Err(SpoolError::log(bytes, max)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn ready(&mut self) -> Result<()> {
+        // Whoever cleans up folders may have taken the directory or its files away; writing on into nameless files would
+        // go well.
+        if !self.home.is_named() {
+            self.move_out()?;
+        } else if self.db.is_some() && !self.is_findable() {
+            self.save_from_nameless_files()?;
         }
         if self.db.is_some() {
-            return Ok(());
+            return self.bound_log();
         }
         let db = match Db::open(&self.home.db()) {
             Err(error) if error.is_corrupt() => {
@@ -78,6 +152,7 @@ impl Spool {
         };
         (self.totals, self.dead) = begin(db.conn()).map_err(|error| SpoolError::sql("open", error))?;
         self.db = Some(db);
+        self.files = Some(self.home.named_files());
         Ok(())
     }
 }

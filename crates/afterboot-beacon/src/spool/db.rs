@@ -1,5 +1,6 @@
 //! One database file: opening it, and what its rows say.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,11 +68,10 @@ impl Db {
         // A second guard: no value is read that is much larger than the largest body.
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, 4 * MAX_ROW as i32).map_err(failed)?;
         let db = Db(conn);
-        let version = db.version(path)?;
+        db.version(path)?;
         if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
-            if version == 0 {
-                db.0.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
-            }
+            // It stays so for a file that has it. One that was copied has not.
+            db.0.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
             db.0.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_| Ok(()))
                 .map_err(failed)?;
             db.0.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
@@ -117,6 +117,19 @@ impl Db {
     /// Writes the log back and keeps its room on the disk.
     pub(super) fn restart_log(&self) {
         let _ = self.0.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
+    }
+
+    /// Writes the log back whole. False: somebody reads, or the disk fails.
+    pub(super) fn write_back(&self) -> bool {
+        let busy = self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        busy.is_ok_and(|busy| busy == 0)
+    }
+
+    /// All that can be read through this connection, in a file of its own.
+    pub(super) fn copy_to(&self, path: &Path) -> bool {
+        let _ = fs::remove_file(path);
+        let copied = path.to_str().map(|path| self.0.execute("VACUUM INTO ?1", [path]));
+        copied.is_some_and(|copied| copied.is_ok())
     }
 
     pub(super) fn checkpoint(&self) {

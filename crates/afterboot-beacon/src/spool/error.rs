@@ -16,6 +16,7 @@ enum Kind {
     Newer { path: PathBuf, version: i64, known: i64 },
     TooLarge { bytes: usize, max: usize },
     Live { path: PathBuf },
+    Log { bytes: u64, max: u64 },
     NoDeadLetter { id: String },
 }
 
@@ -38,6 +39,10 @@ impl SpoolError {
 
     pub(crate) fn too_large(bytes: usize, max: usize) -> SpoolError {
         SpoolError(Kind::TooLarge { bytes, max })
+    }
+
+    pub(crate) fn log(bytes: u64, max: u64) -> SpoolError {
+        SpoolError(Kind::Log { bytes, max })
     }
 
     pub(crate) fn live(path: &Path) -> SpoolError {
@@ -116,6 +121,11 @@ impl fmt::Display for SpoolError {
             Kind::TooLarge { bytes, max } => {
                 write!(f, "a batch has {bytes} bytes compressed: at most {max} are allowed")
             }
+            Kind::Log { bytes, max } => write!(
+                f,
+                "the log of the spool's database has {bytes} bytes, and at most {max} are allowed: somebody reads the \
+                 database and does not end, so that it cannot be written back"
+            ),
             Kind::Live { path } => {
                 write!(f, "{path:?} belongs to a process that runs: use the dead letters of its beacon")
             }

@@ -9,14 +9,15 @@ use std::time::SystemTime;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-use super::SpoolError;
 use super::owner::{self, Owned};
+use super::{SpoolError, files};
 
 const LOCK: &str = "lock";
-const DB: &str = "spool.db";
-const WAL: &str = "spool.db-wal";
-const SHM: &str = "spool.db-shm";
-const FILES: [&str; 3] = [DB, WAL, SHM];
+pub(super) const DB: &str = "spool.db";
+pub(super) const WAL: &str = "spool.db-wal";
+pub(super) const SHM: &str = "spool.db-shm";
+pub(super) const FILES: [&str; 3] = [DB, WAL, SHM];
+pub(super) const NEW: &str = "spool.db-new";
 const ASIDE: &str = "aside";
 const PREFIX: &str = "p-";
 const NAME_DIGITS: usize = 12;
@@ -168,7 +169,13 @@ impl Home {
                     return Ok(home);
                 }
                 Ok(None) => {}
-                Err(error) => last = Some(SpoolError::io("make", &dir, error)),
+                // The name is taken, or it was removed before it had its lock.
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) =>
+                {
+                    last = Some(SpoolError::io("make", &dir, error));
+                }
+                Err(error) => return Err(SpoolError::io("make", &dir, error)),
             }
         }
         let taken = io::Error::other("it was taken each time");
@@ -177,6 +184,18 @@ impl Home {
 
     fn create_at(dir: &Path) -> io::Result<Option<Home>> {
         private(&mut DirBuilder::new()).create(dir)?;
+        let home = Home::lock_new(dir);
+        if home.is_err() {
+            // It is tried again and again: nothing stays of it.
+            for file in made().chain([&LOCK]) {
+                let _ = fs::remove_file(dir.join(file));
+            }
+            let _ = fs::remove_dir(dir);
+        }
+        home
+    }
+
+    fn lock_new(dir: &Path) -> io::Result<Option<Home>> {
         let lock = open_lock(dir, true)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -280,7 +299,7 @@ impl Drop for Home {
 
 /// All that there may be in a directory, beside the lock.
 fn made() -> impl Iterator<Item = &'static &'static str> {
-    FILES.iter().chain(owner::MADE)
+    FILES.iter().chain([&NEW]).chain(owner::MADE)
 }
 
 fn is_named(dir: &Path, lock: &File) -> bool {
@@ -308,7 +327,7 @@ fn random_name() -> io::Result<String> {
 
 /// A new entry must survive a power cut as well as what is in it. Some file systems cannot do that for directories, and
 /// there it is done by itself or not at all.
-fn sync_dir(dir: &Path) {
+pub(super) fn sync_dir(dir: &Path) {
     if let Ok(dir) = File::open(dir) {
         let _ = dir.sync_all();
     }
@@ -350,8 +369,7 @@ pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
 
 #[cfg(unix)]
 pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+    files::file_id(a) == files::file_id(b)
 }
 
 #[cfg(not(unix))]
@@ -374,6 +392,7 @@ pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
 
 // An open file keeps its name there.
 #[cfg(not(unix))]
-fn same_file(_: &fs::Metadata, _: &fs::Metadata) -> bool {
-    true
-}
+type FileId = ();
+
+#[cfg(not(unix))]
+fn file_id(_: &fs::Metadata) -> FileId {}

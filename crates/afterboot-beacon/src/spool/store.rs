@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::damage;
 use super::db::{self, Db};
+use super::files::Files;
 use super::place::{Home, Root};
 use super::{
     Change, Durability, Evicted, Lost, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Stamp, Totals, Why,
@@ -21,6 +22,8 @@ type Result<T, E = SpoolError> = std::result::Result<T, E>;
 pub(crate) struct Spool {
     // `None` after a failure to open a fresh one; the next call tries again. Closed before the lock is let go.
     pub(super) db: Option<Db>,
+    /// As their names led to them when it was opened.
+    pub(super) files: Option<Files>,
     pub(super) home: Home,
     pub(super) root: Root,
     pub(super) app: String,
@@ -52,6 +55,7 @@ impl Spool {
         let home = Home::create(&root)?;
         let mut spool = Spool {
             db: None,
+            files: None,
             home,
             root,
             app: app.to_owned(),
@@ -62,8 +66,15 @@ impl Spool {
             numbers: HashMap::new(),
             last_id,
         };
-        spool.ready()?;
-        Ok(spool)
+        match spool.ready() {
+            Ok(()) => Ok(spool),
+            Err(error) => {
+                spool.db = None;
+                // It is tried again and again: nothing stays of it.
+                let _ = spool.home.remove();
+                Err(error)
+            }
+        }
     }
 
     /// Adds rows. A row whose key is there already is that row, unchanged.
@@ -129,11 +140,15 @@ impl Spool {
 
     /// Writes the log back. A directory that holds nothing goes.
     pub(crate) fn close(mut self) -> Result<()> {
-        let Some(db) = self.db.take() else { return Ok(()) };
-        db.checkpoint();
-        let empty = db::is_empty(db.conn()).unwrap_or(false);
-        drop(db);
-        if empty { self.home.remove() } else { Ok(()) }
+        let empty = match self.db.take() {
+            Some(db) => {
+                db.checkpoint();
+                db::is_empty(db.conn()).unwrap_or(false)
+            }
+            None => !self.home.has_db(),
+        };
+        // Another one may stand where it was.
+        if empty && self.home.is_named() { self.home.remove() } else { Ok(()) }
     }
 
     pub(super) fn take<P: rusqlite::Params>(

@@ -312,3 +312,29 @@ fn a_disk_that_hangs_when_it_is_closed_or_written_keeps_nobody_from_leaving() {
         assert_eq!((counters.posted, counters.queued, counters.in_flight), (2, 0, 0), "{call}: {counters:?}");
     }
 }
+
+/// B15, B36: what an opening that failed has made is undone, however often it is tried.
+#[tokio::test(start_paused = true)]
+async fn openings_that_fail_leave_nothing_behind() {
+    let Some(shim) = Shim::enter("bulkhead::openings_that_fail_leave_nothing_behind") else { return };
+    // No locks, as on some network file systems; a full disk.
+    for call in ["flock", "write"] {
+        let refused = shim.fail(call);
+        let server = afterboot_beacon::testing::ScriptedTransport::accepting();
+        let builder = Beacon::builder("shop").transport(server).spool(shim.options()).wall_from_tokio();
+        let beacon = builder.runtime(tokio::runtime::Handle::current()).build().expect("a beacon");
+        for number in 0..20 {
+            assert!(beacon.post("durable", &number).durable().await.is_err(), "{call}");
+            assert!(trouble(&beacon).is_some(), "{call}");
+            let left = crate::common::files(&shim.root());
+            assert!(left.is_empty(), "{call}, try {number}: {left:?}");
+            tokio::time::sleep(secs(number)).await;
+        }
+        drop(refused);
+        tokio::time::sleep(secs(1)).await;
+        beacon.post("durable", "well").durable().await.expect("the disk is well");
+        assert_eq!(shim.processes().len(), 1);
+        balance(beacon.shutdown(secs(5)).await);
+        assert_eq!(shim.processes().len(), 0);
+    }
+}

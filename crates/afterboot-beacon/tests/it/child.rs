@@ -26,6 +26,8 @@ pub(crate) enum Role {
     Write { threads: u64, events: u64 },
     /// Posts durable events and says which ones have their receipts, which come when they are synced, or before.
     Power { events: u64, synced: bool },
+    /// Posts a durable event for each line that it reads, by that name, and says whether it has its receipt.
+    Obey,
     /// Posts one durable event, and leaves by `process::exit` when it has its receipt.
     Exit,
     /// Waits for a line, opens a beacon and sends what it finds; leaves in good order at the end of its input.
@@ -89,6 +91,17 @@ fn does_nothing_without_an_order() {
     match &order.role {
         Role::Write { threads, events } => write(&order, *threads, *events),
         Role::Power { events, synced } => write_synced(&order, *events, *synced),
+        Role::Obey => {
+            let beacon = order.beacon();
+            for name in io::stdin().lines() {
+                let name = name.expect("a line");
+                let receipt = beacon.post("durable", &event(&name, order.user.as_deref())).signal().durable();
+                match receipt.wait_blocking(LONG) {
+                    Ok(()) => say(&format!("ok {name}")),
+                    Err(why) => say(&format!("no {name}: {why}, {:?}", beacon.health().spool)),
+                }
+            }
+        }
         Role::Exit => {
             let beacon = order.beacon();
             beacon.post("buffered", &event("lost or not", None));

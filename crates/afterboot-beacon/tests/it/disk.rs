@@ -1,5 +1,7 @@
 //! A disk that does not do what it should: events stay in memory, receipts say why, and the host goes on.
 
+mod held;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

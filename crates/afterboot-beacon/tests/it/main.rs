@@ -59,3 +59,5 @@ mod shim;
 mod signals;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod users;
+#[cfg(all(feature = "http", feature = "spool", unix))]
+mod vanish;

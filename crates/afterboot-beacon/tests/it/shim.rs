@@ -63,6 +63,11 @@ impl Shim {
         self.gate("hang", call)
     }
 
+    #[must_use]
+    pub(crate) fn fail(&self, call: &str) -> Gate {
+        self.gate("fail", call)
+    }
+
     /// From now on only so many threads are made.
     #[must_use]
     pub(crate) fn allow_threads(&self, threads: usize) -> Gate {

@@ -122,9 +122,11 @@ impl Call {
                 Done::new(Answer::Opened(opened))
             }
             Call::Close => {
+                let Some(mut spool) = open.take() else { return Done::new(Answer::Closed) };
+                let lost = spool.last_look();
                 // What it holds is on disk whether or not its log is written back.
-                let _ = open.take().map(Spool::close);
-                Done::new(Answer::Closed)
+                let _ = spool.close();
+                Done { answer: Answer::Closed, lost }
             }
             call => {
                 let Some(spool) = open else { return Done::new(Answer::Closed) };
