@@ -38,6 +38,8 @@ pub struct Response {
     pub status: u16,
     /// The `retry-after` header as it came.
     pub retry_after: Option<String>,
+    /// The `date` header as it came: the clock by which a date in `retry_after` is meant. Without it, this machine's decides.
+    pub date: Option<String>,
     /// The body, of which a transport reads at most [`MAX_ANSWER`] bytes.
     pub body: Vec<u8>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use afterboot_retry::parse_retry_after;
+use afterboot_retry::parse_retry_after_dated;
 
 use crate::core::Outcome;
 use crate::endpoint::HeldReason;
@@ -35,5 +35,31 @@ pub(crate) fn judge(
 }
 
 fn retry_after(response: &Response, now: SystemTime) -> Option<Duration> {
-    parse_retry_after(response.retry_after.as_deref()?, now)
+    parse_retry_after_dated(response.retry_after.as_deref()?, response.date.as_deref(), now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B13: the server's date is on the server's clock.
+    #[test]
+    fn a_retry_after_date_is_counted_from_the_date_of_its_own_answer_however_wrong_the_clock_is() {
+        let answer = Response {
+            status: 503,
+            retry_after: Some("Wed, 21 Oct 2015 07:28:02 GMT".to_owned()),
+            date: Some("Wed, 21 Oct 2015 07:28:00 GMT".to_owned()),
+            ..Response::default()
+        };
+        let served = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_480);
+        let asked = |answer: &Response, now| match judge(answer, "b", 1, now).0 {
+            Outcome::Retry { retry_after } => retry_after,
+            other => panic!("{other:?}"),
+        };
+        let behind = served - Duration::from_secs(3_000);
+        assert_eq!(asked(&answer, behind), Some(Duration::from_secs(2)));
+        let undated = Response { date: None, ..answer };
+        assert_eq!(asked(&undated, served), Some(Duration::from_secs(2)));
+        assert_eq!(asked(&undated, behind), Some(Duration::from_secs(3_002)));
+    }
 }

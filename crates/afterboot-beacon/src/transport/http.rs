@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Method, Uri};
 use hyper_util::client::legacy::Client;
@@ -159,7 +159,8 @@ fn header_value(name: &str, value: String) -> Result<HeaderValue, TransportError
 
 async fn read(answer: hyper::Response<Incoming>) -> Result<Response, TransportError> {
     let (parts, mut incoming) = answer.into_parts();
-    let retry_after = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (retry_after, date) = (header(RETRY_AFTER), header(DATE));
     let too_long = || {
         TransportError::new(format!(
             "the answer, status {}, is over {MAX_ANSWER} bytes: no ack is that long",
@@ -188,7 +189,7 @@ async fn read(answer: hyper::Response<Incoming>) -> Result<Response, TransportEr
             break;
         }
     }
-    Ok(Response { status: parts.status.as_u16(), retry_after, body })
+    Ok(Response { status: parts.status.as_u16(), retry_after, date, body })
 }
 
 /// The whole chain in one line: hyper's own words are only "client error (Connect)".

@@ -260,7 +260,11 @@ async fn a_retry_after_is_obeyed_up_to_an_hour_and_spread() {
 async fn the_server_may_stop_an_experiment_and_events_tell() {
     let server = ScriptedTransport::new(|seen| {
         let ack = Ack { kill: Some("spring".to_owned()), ..Ack::all_accepted(seen.batch.events.len()) };
-        Reply::Answer(Response { status: 202, retry_after: None, body: serde_json::to_vec(&ack).unwrap() })
+        Reply::Answer(Response {
+            status: 202,
+            body: serde_json::to_vec(&ack).unwrap(),
+            ..Response::default()
+        })
     });
     let beacon = beacon(&server).build().unwrap();
     let mut events = beacon.events();
