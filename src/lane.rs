@@ -111,7 +111,10 @@ async fn run(mut guard: Guard, place: Place) {
         actions: Actions::default(),
         effects: Effects::default(),
     };
-    let _attendance = witness::attend();
+    let attendance = witness::attend();
+    if attendance.refused {
+        lane.shared.tell(|state, now, effects| state.misses_thread(threads::WITNESS, now, effects));
+    }
     let mut ticker = Ticker::new();
     let mut timer = None;
     while lane.work(&mut timer).await {

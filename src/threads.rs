@@ -48,6 +48,7 @@ pub(crate) fn take_refused() -> bool {
 pub(crate) const LANE: &str = "the lane";
 pub(crate) const BLOCKING: &str = "a blocking task";
 pub(crate) const SAMPLER: &str = "the sampler";
+pub(crate) const WITNESS: &str = "the witness";
 
 /// Threads that could not be had, a line for each thing that wanted one.
 #[derive(Debug, Default)]

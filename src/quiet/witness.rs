@@ -66,7 +66,10 @@ fn lock() -> MutexGuard<'static, Seen> {
 
 /// While it is held, the witness runs, if a thread could be had.
 #[derive(Debug)]
-pub(crate) struct Attendance(());
+pub(crate) struct Attendance {
+    /// No thread could be had.
+    pub(crate) refused: bool,
+}
 
 /// Makes the witness's thread, where none runs.
 pub(crate) fn attend() -> Attendance {
@@ -74,25 +77,29 @@ pub(crate) fn attend() -> Attendance {
     let here = std::process::id();
     let mut refused = None;
     if seen.thread != Some(here) {
-        // From now on, not from when another thread of it last ran, here or in the process that this one was forked from.
-        (seen.thread, seen.users) = (Some(here), 0);
+        if seen.thread.is_some() {
+            // This process was forked from the one with that thread and those users.
+            seen.users = 0;
+        }
+        seen.thread = Some(here);
         if let Err(error) = thread::Builder::new().name("afterboot witness".to_owned()).spawn(run) {
-            seen.thread = None;
+            (seen.thread, seen.last) = (None, None);
             refused = Some(error);
         }
     }
-    if seen.users == 0 {
+    if seen.users == 0 || seen.last.is_none() {
+        // From now on, not from when a thread of it last ran.
         seen.last = seen.thread.map(|_| now());
     }
     seen.users += 1;
     drop(seen);
     NEEDED.notify_all();
-    if let Some(error) = refused {
+    if let Some(error) = &refused {
         logged(
             || tracing::warn!(target: "afterboot", %error, "no thread for the witness: long tasks are told without names"),
         );
     }
-    Attendance(())
+    Attendance { refused: refused.is_some() }
 }
 
 impl Drop for Attendance {

@@ -310,6 +310,7 @@ mod refused {
         let wanted = wanted(&report);
         assert!(wanted.contains(&"the lane"), "{wanted:?}");
         assert!(wanted.contains(&"the sampler"), "{wanted:?}");
+        assert!(wanted.contains(&"the witness"), "{wanted:?}");
     }
 
     /// I37, I26: when threads can be had again, the lane goes on though the poll never returned.
