@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::time::timeout_at;
 
 use crate::builder::Builder;
 use crate::catch::logged;
@@ -148,7 +147,11 @@ impl Governor {
     /// Stops: nothing new starts, what is queued is cancelled, what is running gets until the deadline. Then
     /// its futures are dropped, and what cannot be dropped (a blocking closure, a poll in progress) is
     /// abandoned. Resolves as soon as nothing runs any more, at the latest one tick after the deadline, with
-    /// the report: every declared task is in it.
+    /// the report: every declared task is in it. By then each handle is resolved, and what was not run is
+    /// dropped; destructors at work on other threads are waited for up to a second beyond the deadline.
+    ///
+    /// A governed task that awaits this is left out of what it waits for, as with [`Run::finished`], and the deadline does not
+    /// end it. May be awaited anywhere, also outside of a runtime.
     ///
     /// Nothing starts from the call on, whether or not the future is polled.
     ///
@@ -166,17 +169,7 @@ impl Governor {
             while shared.apply(|core, now, actions| core.cancel_piece(now, actions)) {
                 tokio::task::yield_now().await;
             }
-            let ends = shared.clock.instant(ends);
-            loop {
-                let changed = shared.run_changed.wait();
-                if shared.lock().core.running_unresolved() == 0 {
-                    break;
-                }
-                if timeout_at(ends, changed).await.is_err() {
-                    shared.apply(|core, now, actions| core.end_running(now, actions));
-                    break;
-                }
-            }
+            shared.leave(ends).await;
             Report::of(&shared)
         }
     }

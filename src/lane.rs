@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -249,7 +250,10 @@ impl Lane {
             match fate {
                 Fate::Keep => {}
                 Fate::Rest => state.give_slot_back(id),
-                Fate::Resolve(_) | Fate::Release => drop(state.leave(id)),
+                Fate::Resolve(_) | Fate::Release => {
+                    state.unsettled.fetch_add(1, Ordering::AcqRel);
+                    drop(state.leave(id));
+                }
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
@@ -264,9 +268,13 @@ impl Lane {
             Fate::Keep | Fate::Rest => {}
             Fate::Resolve(outcome) => {
                 self.shared.settle(cell, Resolve { id, name, outcome, still_running: false });
+                self.shared.settled();
             }
             // The handle has its outcome; what came too late is dropped.
-            Fate::Release => cell.settle(Outcome::Abandoned, name),
+            Fate::Release => {
+                cell.settle(Outcome::Abandoned, name);
+                self.shared.settled();
+            }
         }
         self.shared.perform(&mut self.effects);
         if let Some(turn) = measured {

@@ -130,6 +130,7 @@ mod handle;
 mod local;
 mod monkey;
 mod run;
+mod leave;
 mod report;
 mod snapshot;
 mod event;

@@ -290,3 +290,28 @@ fn loom_whoever_waits_for_a_result_gets_it_though_others_give_up_meanwhile() {
         gives_up.join().expect("it ends");
     });
 }
+
+/// I14: who waits for the end of a shutdown hears of the last one that is settled.
+#[test]
+fn loom_the_last_one_that_is_settled_wakes_who_leaves() {
+    model(|| {
+        let (unsettled, changed) = (Arc::new(AtomicUsize::new(2)), Arc::new(Waiters::default()));
+        for _ in 0..2 {
+            let (unsettled, changed) = (Arc::clone(&unsettled), Arc::clone(&changed));
+            thread::spawn(move || {
+                if unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    changed.wake_all();
+                }
+            });
+        }
+        block_on(async {
+            loop {
+                let waits = changed.wait();
+                if unsettled.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                waits.await;
+            }
+        });
+    });
+}

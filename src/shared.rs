@@ -2,6 +2,7 @@
 //! is released.
 
 use std::borrow::Cow;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ pub(crate) struct Shared {
     pub(crate) lane_ended: Waiters,
     /// Woken when the run may have come to where somebody waits for it.
     pub(crate) run_changed: Waiters,
+    /// How many have ended and are not settled yet. Counted up under the lock and down without it: a second turn at the lock
+    /// for each end would cost as much as the first.
+    pub(crate) unsettled: Arc<AtomicUsize>,
     /// Woken when something was written into the ring of events.
     pub(crate) events_changed: Waiters,
     state: Mutex<State>,
@@ -64,6 +68,7 @@ impl Shared {
         let workers = Workers::of(&runtime);
         let multi_thread = workers.is_some();
         let clock = Clock::start(runtime.clone());
+        let unsettled = Arc::new(AtomicUsize::new(0));
         let ready = Arc::new(Ready::new(core.records_segments().then(|| clock.clone())));
         Shared {
             name,
@@ -76,8 +81,9 @@ impl Shared {
             probe_over: Waiters::default(),
             lane_ended: Waiters::default(),
             run_changed: Waiters::default(),
+            unsettled: Arc::clone(&unsettled),
             events_changed: Waiters::default(),
-            state: Mutex::new(State::new(core, signals, multi_thread)),
+            state: Mutex::new(State::new(core, signals, multi_thread, Arc::clone(&unsettled))),
         }
     }
 
@@ -166,6 +172,7 @@ impl Shared {
             let _entered = self.runtime.enter();
             for (cell, resolve) in effects.settle.drain(..) {
                 self.settle(cell, resolve);
+                self.settled();
             }
         }
         if let Some(starved) = effects.starved.take() {

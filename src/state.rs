@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::cell::Governed;
@@ -29,6 +30,8 @@ pub(crate) struct State {
     /// The system refused the current lane's thread.
     refused: bool,
     pub(crate) threads_missed: Missed,
+    /// The shell's; see there.
+    pub(crate) unsettled: Arc<AtomicUsize>,
     probe: bool,
     sampler: bool,
     /// The last of the witness's stretches that the core knows.
@@ -67,7 +70,12 @@ impl Effects {
 }
 
 impl State {
-    pub(crate) fn new(mut core: Core, signals: Signals, multi_thread: bool) -> State {
+    pub(crate) fn new(
+        mut core: Core,
+        signals: Signals,
+        multi_thread: bool,
+        unsettled: Arc<AtomicUsize>,
+    ) -> State {
         if multi_thread {
             core.knows_workers();
         }
@@ -82,6 +90,7 @@ impl State {
             watchdog: false,
             refused: false,
             threads_missed: Missed::default(),
+            unsettled,
             probe: false,
             sampler: false,
             witness_told: 0,
@@ -164,6 +173,7 @@ impl State {
             let id = resolve.id;
             let cell = if resolve.still_running { self.cell(id) } else { self.leave(id) };
             if let Some(cell) = cell {
+                self.unsettled.fetch_add(1, Ordering::AcqRel);
                 effects.settle.push((cell, resolve));
             }
         }

@@ -243,18 +243,29 @@ impl Core {
 
     /// The shutdown's deadline: what can be dropped is cancelled, the rest is abandoned.
     pub(crate) fn end_running(&mut self, now: Stamp, actions: &mut Actions) {
+        self.end_running_but(None, now, actions);
+    }
+
+    /// The same, without the task that waits for it.
+    pub(crate) fn end_running_but(&mut self, but: Option<Id>, now: Stamp, actions: &mut Actions) {
         let Phase::Closed(why) = self.phase else { return };
         for place in 0..self.table.places() {
             let Some(id) = self.table.id_at(place) else { continue };
             let inside_a_poll = self.inside_a_poll(id);
             let record = self.table.live(id);
-            if record.status != Status::Running {
-                continue;
+            let blocking = record.blocking;
+            match record.status {
+                Status::Running if Some(id) == but => {}
+                Status::Running if blocking || inside_a_poll => {
+                    self.leave_running(id, Outcome::Abandoned, now, actions);
+                }
+                Status::Running => self.end(id, Outcome::Cancelled(why), now, actions),
+                _ => {}
             }
-            if record.blocking || inside_a_poll {
-                self.leave_running(id, Outcome::Abandoned, now, actions);
-            } else {
-                self.end(id, Outcome::Cancelled(why), now, actions);
+            // No lane will see a blocking closure out: whoever waits for the end would wait for ever.
+            let overdue = self.table.get(id).is_some_and(|record| record.status == Status::Overdue);
+            if overdue && blocking && !inside_a_poll && self.is_lost() {
+                self.release(id, now, actions);
             }
         }
     }
@@ -262,6 +273,15 @@ impl Core {
     /// How many tasks have started and have an unresolved handle, whether they hold a slot or are stuck.
     pub(crate) fn running_unresolved(&self) -> usize {
         self.running + self.stuck.len() - self.overdue
+    }
+
+    /// The same for a task that waits for them: itself left out, and all that await the end as it does.
+    pub(crate) fn running_beside_those_who_leave(&self) -> usize {
+        let leave = self
+            .loans
+            .for_the_end()
+            .filter(|id| self.table.get(*id).is_some_and(|record| record.status == Status::Running));
+        self.running_unresolved().saturating_sub(leave.count())
     }
 
     fn victim_ended(&mut self, id: Id) {

@@ -90,6 +90,13 @@ impl Loans {
         self.by_waiter.contains_key(&id)
     }
 
+    /// The tasks that wait for the end of the run, each once.
+    pub(super) fn for_the_end(&self) -> impl Iterator<Item = Id> {
+        let end = Target::Run(Waits::Finished);
+        let all = self.by_waiter.iter();
+        all.filter(move |(_, loans)| loans.values().any(|target| *target == end)).map(|(id, _)| *id)
+    }
+
     /// How many tasks wait.
     pub(super) fn len(&self) -> usize {
         self.by_waiter.len()

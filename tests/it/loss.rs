@@ -265,3 +265,26 @@ fn a_blocking_task_outlives_its_runtime() {
         drop(let_go);
     }
 }
+
+/// I14, I30: no lane is left to see the closure out, and nobody waits for that.
+#[test]
+fn a_runtime_lost_during_a_blocking_task_ends_the_events_and_the_snapshot_is_over() {
+    let runtime = multi_thread();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (governor, mut events, blocking) = runtime.block_on(async {
+        let governor = fast(1);
+        let events = governor.events();
+        let (begun, begins) = mpsc::channel();
+        let blocking = governor.govern(Task::blocking("blocking", move || {
+            begun.send(()).unwrap();
+            let _ = wait.recv();
+        }));
+        tokio::task::spawn_blocking(move || begins.recv()).await.unwrap().unwrap();
+        (governor, events, blocking)
+    });
+    runtime.shutdown_background();
+    assert_eq!(outcomes(&[blocking]), [Outcome::Abandoned]);
+    current_thread().block_on(async { soon(async { while events.next().await.is_some() {} }).await });
+    assert!(governor.snapshot().is_over(), "{}", governor.snapshot());
+    let_go.send(()).unwrap();
+}

@@ -49,6 +49,7 @@ mod stuck;
 mod take_over;
 mod threads;
 mod telemetry;
+mod leave;
 mod lending;
 mod cycles;
 mod slow;

@@ -237,6 +237,7 @@ impl World {
             told => self.hear(told, &mut actions),
         }
         self.take(actions);
+        self.nobody_sees_blocking_tasks_out(event);
         self.check();
     }
 

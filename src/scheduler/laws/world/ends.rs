@@ -85,6 +85,19 @@ impl World {
         }
     }
 
+    /// Where the runtime is gone, no lane will hear of a blocking closure's return.
+    pub(super) fn nobody_sees_blocking_tasks_out(&mut self, event: &Event) {
+        let lost = self.closed == Some(CancelReason::RuntimeGone) && self.cancelled_to.is_none();
+        if !lost || !matches!(event, Event::EndRunning) {
+            return;
+        }
+        for i in 0..self.tasks.len() {
+            if self.tasks[i].live && self.tasks[i].blocking && !self.inside_a_poll(i) {
+                self.leaves(i);
+            }
+        }
+    }
+
     /// Nothing of the task runs any more.
     pub(super) fn leaves(&mut self, i: usize) {
         let task = &mut self.tasks[i];
