@@ -44,11 +44,10 @@ impl Shared {
                 };
                 if runs > 0
                     && let Some(timer) = &mut deadline
+                    && passed(timer, cx)
                 {
-                    if passed(timer, cx) {
-                        deadline = None;
-                        self.apply(|core, now, actions| core.end_running_but(here, now, actions));
-                    }
+                    deadline = None;
+                    self.apply(|core, now, actions| core.end_running_but(here, now, actions));
                 }
                 let ended = runs == 0 || deadline.is_none();
                 if ended && (self.unsettled.load(Ordering::Acquire) == 0 || passed(&mut limit, cx)) {
