@@ -156,6 +156,11 @@ impl<T: 'static> LocalTask<T> {
         self.with(|task| task.when(condition))
     }
 
+    /// As [`Task::when_at_start`]; the condition itself is `Send`.
+    pub fn when_at_start(self, condition: impl FnOnce() -> bool + Send + 'static) -> LocalTask<T> {
+        self.with(|task| task.when_at_start(condition))
+    }
+
     /// As [`Task::after`].
     pub fn after(self, predecessor: &impl Predecessor) -> LocalTask<T> {
         self.with(|task| task.after(predecessor))
@@ -293,8 +298,8 @@ impl<T> fmt::Debug for LocalTaskHandle<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for LocalTaskRef<T> {
+impl<T: fmt::Debug + 'static> fmt::Debug for LocalTaskRef<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.get().fmt(f)
+        (**self).fmt(f)
     }
 }

@@ -78,6 +78,8 @@ impl fmt::Display for Monkey {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Delivery {
+    /// A random monkey found nobody: each task had started or ended, was demanded, or was declared `never_delay`.
+    NobodyEligible,
     /// No task was left to pick: all had started or were excluded, or the one that was asked for had started.
     AlreadyStarted,
     /// The task that was asked for is declared with [`Task::never_delay`](crate::Task::never_delay).
@@ -99,6 +101,7 @@ pub enum Delivery {
 impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Delivery::NobodyEligible => "not delivered: no task was eligible",
             Delivery::AlreadyStarted => "not delivered: had already started",
             Delivery::Excluded => "not delivered: declared never_delay",
             Delivery::Unknown => "not delivered: no such task",
@@ -150,7 +153,7 @@ impl Mischief {
             Choice::Random => {
                 let free: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.is_free()).collect();
                 if free.is_empty() {
-                    self.delivery = Delivery::AlreadyStarted;
+                    self.delivery = Delivery::NobodyEligible;
                     return;
                 }
                 Some(free[StdRng::seed_from_u64(self.seed).random_range(0..free.len())])
@@ -229,6 +232,7 @@ mod tests {
         assert_eq!(pick(Monkey::index(1, delay), 0, &[false]), (None, Delivery::Unknown));
         assert_eq!(pick(Monkey::index(0, delay), 0, &[false]), (Some(0), Delivery::Pending));
         assert_eq!(pick(Monkey::task("task 0", delay), 0, &[true]), (Some(0), Delivery::AlreadyStarted));
-        assert_eq!(pick(Monkey::random(delay), 0, &[true]), (None, Delivery::AlreadyStarted));
+        assert_eq!(pick(Monkey::random(delay), 0, &[true]), (None, Delivery::NobodyEligible));
+        assert_eq!(pick(Monkey::random(delay), 0, &[]), (None, Delivery::NobodyEligible));
     }
 }

@@ -15,7 +15,8 @@ pub enum Outcome {
     Completed,
     /// The future returned `Err`; the text is the error's `Display`.
     Failed(Arc<str>),
-    /// The closure, a poll or a destructor panicked; the text is the panic's message.
+    /// The closure, a poll or the destructor of the future that had ended panicked; the text is the panic's message. A destructor
+    /// that panics after a timeout or a cancellation is caught and logged, and the outcome stays what it was.
     Panicked(Arc<str>),
     /// The task's own `timeout` passed. `still_running` where it could not be dropped: it blocks.
     TimedOut {

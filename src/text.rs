@@ -2,18 +2,25 @@
 
 use std::fmt::{self, Write};
 
-/// The text in at most so many columns. Control characters and marks that turn the direction are shown as `?`; what
+/// A column holds a character of four bytes with a mark or two: more is no writing of anybody's.
+const BYTES_A_COLUMN: usize = 12;
+
+/// The text in at most so many columns, and in at most [`BYTES_A_COLUMN`] bytes for each: marks have no width. Control characters and marks that turn the direction are shown as `?`; what
 /// is cut ends in an ellipsis.
 pub(crate) struct Plain<'a>(pub(crate) &'a str, pub(crate) usize);
 
 impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plain(text, limit) = *self;
-        if text.chars().map(columns).sum::<usize>() <= limit {
+        let most = limit.saturating_mul(BYTES_A_COLUMN);
+        if text.len() <= most && text.chars().map(columns).sum::<usize>() <= limit {
             return text.chars().try_for_each(|c| f.write_char(shown(c)));
         }
         let mut left = limit.saturating_sub(1);
-        for c in text.chars() {
+        for (at, c) in text.char_indices() {
+            if at + c.len_utf8() > most {
+                break;
+            }
             match left.checked_sub(columns(c)) {
                 Some(rest) => left = rest,
                 None => break,
@@ -78,6 +85,8 @@ mod tests {
         assert_eq!(Plain("a\x1b[2Jb\u{202e}c\nd\u{61c}", 40).to_string(), "a?[2Jb?c?d?");
         assert_eq!(Plain("äöüß", 3).to_string(), "äö…");
         assert_eq!(Plain("索引作成", 5).to_string(), "索引…");
+        let marks = "\u{301}".repeat(10_000);
+        assert!(Plain(&marks, 26).to_string().len() <= 26 * BYTES_A_COLUMN + "…".len());
         assert_eq!(Padded("äö", 4).to_string(), "äö  ");
         assert_eq!(Padded("索引作成", 6).to_string(), "索引… ");
     }

@@ -122,7 +122,11 @@ impl fmt::Display for GateState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GateState::Open { by, at, held_by } => {
-                write!(f, "opened by {by} at {:.3} s; held last by: {held_by}", at.as_secs_f64())
+                write!(f, "opened by {by} at {:.3} s; held last by: {held_by}", at.as_secs_f64())?;
+                match held_by {
+                    HeldBy::InFlight { .. } => f.write_str(", at that moment"),
+                    _ => Ok(()),
+                }
             }
             GateState::Shut { why: HeldBy::NoIdleTask, .. } => f.write_str("shut; no idle task waits"),
             GateState::Shut { why, until: Some(until) } => {

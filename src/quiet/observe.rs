@@ -19,6 +19,7 @@ use super::stalls::WORTH_REMEMBERING;
 ///
 /// Two readings of tokio's clock a poll, about 60 ns together.
 #[pin_project]
+#[must_use = "a future does nothing until it is polled"]
 pub struct Observed<F> {
     #[pin]
     future: F,

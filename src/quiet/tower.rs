@@ -1,6 +1,5 @@
 //! A `tower` layer that counts requests in flight. Feature `tower`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -53,7 +52,7 @@ impl<S, N, R, C> Service<R> for CountInFlight<S, N>
 where
     S: Service<R>,
     N: Fn(&R) -> C,
-    C: Into<Cow<'static, str>>,
+    C: AsRef<str>,
 {
     type Response = S::Response;
     type Error = S::Error;
@@ -64,24 +63,32 @@ where
     }
 
     fn call(&mut self, request: R) -> Counted<S::Future> {
-        let guard = self.governor.in_flight((self.name)(&request));
-        Counted { future: self.inner.call(request), guard }
+        let guard = self.governor.in_flight((self.name)(&request).as_ref().to_owned());
+        Counted { future: self.inner.call(request), guard: Some(guard) }
     }
 }
 
 /// A response that is counted until it is ready or dropped.
 #[pin_project]
+#[must_use = "a future does nothing until it is polled"]
 pub struct Counted<F> {
     #[pin]
     future: F,
-    guard: InFlightGuard,
+    /// None once the response is ready.
+    guard: Option<InFlightGuard>,
 }
 
 impl<F: Future> Future for Counted<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.project().future.poll(cx)
+        let this = self.project();
+        let polled = this.future.poll(cx);
+        if polled.is_ready() {
+            // Whoever holds the future on, as a body streams, holds no request.
+            *this.guard = None;
+        }
+        polled
     }
 }
 

@@ -129,6 +129,9 @@ impl fmt::Display for Row<'_> {
         if task.demanded {
             outcome.push_str(", demanded");
         }
+        if task.drawn {
+            outcome.push_str(", drawn");
+        }
         if task.held_too_long {
             outcome.push_str(", held too long");
         }

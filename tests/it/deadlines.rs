@@ -185,6 +185,7 @@ async fn a_predecessor_is_drawn_into_the_normal_queue_at_the_place_of_its_number
     assert_eq!(log.all(), ["normal 1", "a", "normal 2", "b", "normal 3", "last"]);
     assert!(drawn(&report, "a") && drawn(&report, "b") && !drawn(&report, "last"), "{report}");
     assert_eq!(report.task("a").unwrap().queue, Queue::Idle);
+    assert_eq!(report.to_string().matches("completed, drawn").count(), 2, "{report}");
     assert!(report.taken < secs(1), "{report}");
 }
 

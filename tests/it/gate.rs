@@ -171,6 +171,13 @@ async fn ready_that_is_never_given_is_said_by_the_gate_that_the_timeout_opens() 
     near(at, secs(45));
     let text = within(report.finished()).await.to_string();
     assert!(text.contains("held last by: ready never given"), "{text}");
+    let governor = Governor::builder().build().unwrap();
+    let requests: Vec<_> = (0..3).map(|_| governor.in_flight("GET /")).collect();
+    governor.govern(Task::new("idle", || async {}).idle());
+    governor.open_gate();
+    drop(requests);
+    let text = governor.gate().to_string();
+    assert!(text.ends_with("held last by: 3 in flight: GET / (3), at that moment"), "{text}");
 }
 
 /// I12.

@@ -32,9 +32,18 @@ async fn local_tasks_share_state_and_keep_their_order() {
     governor.govern(task("second"));
     governor.govern(task("idle").idle());
     governor.govern(task("never").when(false));
+    governor.govern(task("not at its tick").when_at_start(|| false));
     let report = governor.report().finished().await;
     assert_eq!(*log.borrow(), ["first", "second", "third", "idle"]);
     assert_eq!(report.tasks.iter().filter(|task| task.outcome == Some(Outcome::Completed)).count(), 4);
+}
+
+/// I6: it shows itself as what it is.
+#[tokio::test(start_paused = true)]
+async fn a_local_value_is_shown_as_the_value() {
+    let governor = local();
+    let value = governor.govern(LocalTask::value("seven", || async { Rc::new(7) })).await.unwrap();
+    assert_eq!(format!("{value:?}"), "7");
 }
 
 /// I6: the value may be `!Send` too, and there is one of it.

@@ -199,6 +199,26 @@ mod layers {
     use std::convert::Infallible;
     use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
+    /// I13: whoever holds the future on while a body streams holds no request; and the layer may be used inside a spawned task.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_counted_until_its_response_is_ready_and_not_until_its_future_is_dropped() {
+        let governor = Governor::builder().build().unwrap();
+        let inside = governor.clone();
+        tokio::spawn(async move {
+            let ready = service_fn(|(): ()| async { Ok::<_, Infallible>("head") });
+            let mut service =
+                ServiceBuilder::new().layer(inside.in_flight_layer(|_: &()| "route")).service(ready);
+            let mut response = Box::pin(service.ready().await.unwrap().call(()));
+            assert_eq!(inside.snapshot().in_flight, 1);
+            assert_eq!(response.as_mut().await.unwrap(), "head");
+            assert_eq!(inside.snapshot().in_flight, 0);
+            drop(response);
+        })
+        .await
+        .unwrap();
+        assert_eq!(governor.snapshot().in_flight, 0);
+    }
+
     /// I13: a request is in flight from the call until its response is ready, fails or is dropped.
     #[tokio::test(start_paused = true)]
     async fn the_tower_layer_counts_requests_until_their_responses() {

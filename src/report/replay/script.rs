@@ -222,7 +222,7 @@ fn victim(report: &Report, tasks: &[&TaskReport], profile: &Profile) -> Option<(
         Some(recorded) => {
             let none = matches!(
                 recorded.delivery,
-                Delivery::AlreadyStarted | Delivery::Excluded | Delivery::Unknown
+                Delivery::AlreadyStarted | Delivery::NobodyEligible | Delivery::Excluded | Delivery::Unknown
             );
             let number = recorded.victim_number.filter(|_| !none)?;
             tasks.iter().position(|task| task.number == number)?
