@@ -1,5 +1,6 @@
 //! Those who wait for something, woken all at once; a waker that panics keeps nobody else asleep.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +21,8 @@ struct List {
     /// How often all were woken.
     rounds: u32,
     next: u32,
-    waiting: Vec<(u32, Waker)>,
+    /// In the order in which they came. A map, because any of a hundred thousand may be polled again or give up.
+    waiting: BTreeMap<u32, Waker>,
 }
 
 impl Waiters {
@@ -35,7 +37,7 @@ impl Waiters {
             list.rounds = list.rounds.wrapping_add(1);
             std::mem::take(&mut list.waiting)
         };
-        for (_, waker) in waiting {
+        for waker in waiting.into_values() {
             catch_quietly("a waker", || waker.wake());
         }
     }
@@ -66,13 +68,13 @@ impl Future for Waiting<'_> {
                 drop(list);
                 return Poll::Ready(());
             }
-            let known = this.place.and_then(|place| list.waiting.iter_mut().find(|(key, _)| *key == place));
+            let known = this.place.and_then(|place| list.waiting.get_mut(&place));
             match known {
-                Some((_, known)) => Some(std::mem::replace(known, waker)),
+                Some(known) => Some(std::mem::replace(known, waker)),
                 None => {
                     let place = list.next;
                     list.next = list.next.wrapping_add(1);
-                    list.waiting.push((place, waker));
+                    list.waiting.insert(place, waker);
                     this.place = Some(place);
                     None
                 }
@@ -86,11 +88,7 @@ impl Future for Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(place) = self.place else { return };
-        let left = {
-            let mut list = self.waiters.lock();
-            let at = list.waiting.iter().position(|(key, _)| *key == place);
-            at.map(|at| list.waiting.swap_remove(at))
-        };
+        let left = self.waiters.lock().waiting.remove(&place);
         catch_quietly("the destructor of a waker", || drop(left));
     }
 }
@@ -117,6 +115,20 @@ mod tests {
         waiters.wake_all();
         assert!(after.is_woken());
         assert_ready!(after.poll());
+    }
+
+    /// Searched one by one, these would take minutes.
+    #[test]
+    fn a_hundred_thousand_may_be_polled_again_and_give_up_in_any_order() {
+        let waiters = Waiters::default();
+        let mut waiting: Vec<_> = (0..100_000).map(|_| task::spawn(waiters.wait())).collect();
+        for _ in 0..3 {
+            waiting.iter_mut().for_each(|waiting| assert_pending!(waiting.poll()));
+        }
+        waiting.truncate(50_000);
+        waiting.reverse();
+        drop(waiting);
+        assert_eq!(waiters.lock().waiting.len(), 0);
     }
 
     #[test]

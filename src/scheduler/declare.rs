@@ -1,5 +1,6 @@
 //! A task is declared.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::clock::Stamp;
@@ -110,6 +111,7 @@ impl Core {
 
     /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
     fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
+        let mut tied = HashSet::new();
         for After { id: predecessor, outcome: told, settled_will_do } in after {
             let known = self.table.get(predecessor);
             // Forgotten since, its handle still knows how it ended.
@@ -136,14 +138,14 @@ impl Core {
             if ended {
                 continue;
             }
-            if !ties.predecessors.contains(&predecessor) {
+            if tied.insert(predecessor) {
                 ties.predecessors.push(predecessor);
                 ties.unsettled += 1;
                 self.add_successor(predecessor, Successor { id, settled_will_do });
             } else if !settled_will_do {
-                // Named twice: the stricter word holds.
+                // Named twice: the stricter word holds. This task is the last that came after the other one.
                 let successors = &mut self.table.live(predecessor).ties_mut().successors;
-                for successor in successors.iter_mut().filter(|successor| successor.id == id) {
+                if let Some(successor) = successors.iter_mut().rev().find(|successor| successor.id == id) {
                     successor.settled_will_do = false;
                 }
             }

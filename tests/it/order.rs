@@ -239,3 +239,18 @@ async fn a_flag_off_in_the_middle_of_a_chain_skips_the_rest_of_it() {
     assert_eq!(ended(&report, "c"), skipped_by("b"));
     assert!(c.is_finished());
 }
+
+/// I10: searched one by one, these would take minutes.
+#[tokio::test(start_paused = true)]
+async fn a_task_may_come_after_fifty_thousand_others_and_after_some_of_them_twice() {
+    let governor = fast(1_024);
+    let before: Vec<_> =
+        (0..50_000).map(|n| governor.govern(Task::new(format!("{n}"), || async {}))).collect();
+    let mut last = Task::new("last", || async {});
+    for handle in before.iter().chain(&before[..1_000]) {
+        last = last.after(handle);
+    }
+    let last = governor.govern(last);
+    within(last.wait()).await.unwrap();
+    assert!(before.iter().all(|handle| handle.is_finished()));
+}
