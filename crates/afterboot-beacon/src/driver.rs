@@ -80,7 +80,18 @@ pub(crate) struct Driver {
     flushes: Vec<Flush>,
     leaving: Option<Leaving>,
     signals: Vec<OnSignal>,
+    /// The next signal, once one has come.
+    another: Option<Another>,
     ended: bool,
+}
+
+/// Another signal to come.
+struct Another(Waiting);
+
+impl fmt::Debug for Another {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Another").finish_non_exhaustive()
+    }
 }
 
 /// Somebody wants to hear of a signal.
@@ -103,6 +114,7 @@ enum Woken {
     Disk(disk::Finished),
     Command(Command),
     Signal(usize, Signal),
+    AnotherSignal,
     /// The last sender of commands is gone, which a forked child's parent keeps: never in practice.
     Alone,
 }
@@ -131,6 +143,7 @@ impl Driver {
             flushes: Vec::new(),
             leaving: None,
             signals: Vec::new(),
+            another: None,
             ended: false,
         }
     }
@@ -154,6 +167,7 @@ impl Driver {
                 Woken::Disk(finished) => self.disk_finished(finished),
                 Woken::Command(command) => self.obey(command),
                 Woken::Signal(which, signal) => self.leave_on_signal(which, signal),
+                Woken::AnotherSignal => self.leave_at_once(),
                 Woken::Alone => self.leave_for_good(),
             }
         }
@@ -178,6 +192,11 @@ impl Driver {
             if let Poll::Ready(signal) = on_signal.coming.as_mut().poll(cx) {
                 return Poll::Ready(Woken::Signal(which, signal));
             }
+        }
+        if let Some(Another(another)) = &mut self.another
+            && another.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Woken::AnotherSignal);
         }
         let due = sleep.is_some_and(|sleep| sleep.poll(cx).is_ready());
         if due || notified.poll(cx).is_ready() {

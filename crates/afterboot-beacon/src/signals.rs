@@ -79,14 +79,15 @@ fn answer(left: Option<LeftAnswer>) -> Result<Left, Error> {
 impl Beacon {
     /// On ctrl-c or SIGTERM shuts down within this budget, then answers; ending the process is the caller's part.
     ///
-    /// From the first call on, these signals no longer end the process by themselves, as is the way of signals in
-    /// tokio. Listens on the beacon's own runtime, or on the one it was given, which then needs its I/O driver.
+    /// Until the beacon has left, these signals do not end the process by themselves. A second one ends the budget at once: what
+    /// can be spooled within half a second is. Afterwards they end the process again, also one that listens to them by other means.
+    /// Listens on the beacon's own runtime, or on the one it was given, which then needs its I/O driver.
     pub fn on_signal(&self, deadline: Duration) -> OnSignal {
         OnSignal(self.ask(|answer| Command::OnSignal { deadline, answer: Some(answer) }))
     }
 
-    /// On ctrl-c or SIGTERM shuts down within this budget, then ends the process with the code 130 or 143. Destructors
-    /// of other threads do not run.
+    /// On ctrl-c or SIGTERM shuts down within this budget, then ends the process with the code 130 or 143. A second signal ends
+    /// the budget at once, as with [`on_signal`](Beacon::on_signal). Destructors of other threads do not run.
     pub fn exit_on_signal(&self, deadline: Duration) {
         let _ = self.ask(|_: Answerer<()>| Command::OnSignal { deadline, answer: None });
     }
@@ -109,9 +110,11 @@ fn begin() -> io::Result<Waiting> {
 
     use tokio::signal::unix::{SignalKind, signal};
 
+    let listening = defaults::Listening::begin()?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(Box::pin(poll_fn(move |cx| {
+        let _ = &listening;
         if interrupt.poll_recv(cx).is_ready() {
             return Poll::Ready(Signal::Interrupt);
         }
@@ -128,4 +131,54 @@ fn begin() -> io::Result<Waiting> {
         }
         Signal::Interrupt
     }))
+}
+
+/// What a signal does by default, given back when nobody listens any more: tokio's handlers stay for good.
+#[cfg(unix)]
+mod defaults {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag::register_conditional_default;
+
+    static LISTENERS: Mutex<Option<Listeners>> = Mutex::new(None);
+
+    struct Listeners {
+        count: usize,
+        /// Read by the signals' handlers: while it is set, a signal ends the process.
+        nobody: Arc<AtomicBool>,
+    }
+
+    /// While one of these is held, the signals do not end the process.
+    pub(super) struct Listening(());
+
+    impl Listening {
+        pub(super) fn begin() -> io::Result<Listening> {
+            let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+            if listeners.is_none() {
+                let nobody = Arc::new(AtomicBool::new(false));
+                for signal in [SIGINT, SIGTERM] {
+                    register_conditional_default(signal, Arc::clone(&nobody))?;
+                }
+                *listeners = Some(Listeners { count: 0, nobody });
+            }
+            if let Some(listeners) = &mut *listeners {
+                listeners.count += 1;
+                listeners.nobody.store(false, Ordering::SeqCst);
+            }
+            Ok(Listening(()))
+        }
+    }
+
+    impl Drop for Listening {
+        fn drop(&mut self) {
+            let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(listeners) = &mut *listeners {
+                listeners.count -= 1;
+                listeners.nobody.store(listeners.count == 0, Ordering::SeqCst);
+            }
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use std::process;
 use std::time::Duration;
 
-use super::{Command, Driver, OnSignal};
+use super::{Another, Command, Driver, OnSignal};
 use crate::answer::Answerer;
 use crate::core::{Moment, Now};
 use crate::event::BeaconEvent;
-use crate::signals::{Left, LeftAnswer, Signal};
+use crate::signals::{self, Left, LeftAnswer, Signal};
 use crate::wire::Counters;
 
 /// So much of the budget, and no more than this, is kept for writing what could not be sent.
@@ -16,6 +16,9 @@ const RESERVE_AT_MOST: Duration = Duration::from_millis(500);
 
 /// The mark that the stream is over is worth waiting for, where nothing else is left, for this long.
 const MARK_AT_MOST: Duration = Duration::from_millis(500);
+
+/// What a second signal leaves for saving.
+const SAVED_AT_ONCE: Duration = Duration::from_millis(500);
 
 /// A wish to leave.
 #[derive(Debug)]
@@ -90,11 +93,23 @@ impl Driver {
     /// The process is asked to go.
     pub(super) fn leave_on_signal(&mut self, which: usize, signal: Signal) {
         let now = self.shared.now();
+        // Whoever asks twice does not want to wait. Listened to before the first is dropped: between them it would end us.
+        self.another = signals::listen().ok().map(Another);
         let OnSignal { deadline, answer, .. } = self.signals.swap_remove(which);
         let deadline = now.at.saturating_add(deadline);
         self.begin_leaving(Leave { deadline, ends: true, sends: true, answer: None }, now);
         if let Some(leaving) = &mut self.leaving {
             leaving.on_signal.push((signal, answer));
+        }
+    }
+
+    /// A second signal: nothing more is sent, and what can be saved quickly is.
+    pub(super) fn leave_at_once(&mut self) {
+        self.another = None;
+        let now = self.shared.now();
+        if let Some(leaving) = &mut self.leaving {
+            leaving.deadline = leaving.deadline.min(now.at.saturating_add(SAVED_AT_ONCE));
+            leaving.send_until = now.at;
         }
     }
 
@@ -184,6 +199,9 @@ impl Driver {
     fn left(&mut self) {
         let Some(leaving) = self.leaving.take() else { return };
         if leaving.ends {
+            // From here on a signal ends the process.
+            self.signals.clear();
+            self.another = None;
             self.ended = true;
             self.tell(|| BeaconEvent::Left);
             // Whatever was asked meanwhile gets its answer: none.

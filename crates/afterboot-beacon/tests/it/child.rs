@@ -35,6 +35,9 @@ pub(crate) enum Role {
     /// Posts one event, then waits for a signal: by the hook that ends the process, or by the one that answers.
     #[cfg(unix)]
     Signal { exits: bool },
+    /// Posts one event to a server that hangs, leaves by a signal within ten seconds, says so, and goes on.
+    #[cfg(unix)]
+    Impatient,
     /// Posts durable events as "a", then as "b", then as nobody, all from one thread.
     Users { events: u64 },
     /// Posts under a clock that is wrong.
@@ -109,6 +112,8 @@ fn does_nothing_without_an_order() {
             process::exit(0);
         }
         Role::Deliver => deliver(&order),
+        #[cfg(unix)]
+        Role::Impatient => crate::signals::impatient(&order),
         #[cfg(unix)]
         Role::Signal { exits } => crate::signals::program(&order, *exits),
         Role::Users { events } => users(&order, *events),
@@ -273,6 +278,20 @@ impl Process {
         assert!(sent.success());
         let said = self.rest();
         (self.child.wait().expect("its end").code(), said)
+    }
+
+    /// Sends it a signal.
+    #[cfg(unix)]
+    pub(crate) fn tell_by(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end.
+    #[cfg(unix)]
+    pub(crate) fn ended(mut self) -> process::ExitStatus {
+        self.rest();
+        self.child.wait().expect("its end")
     }
 
     /// It runs no more until it is killed.

@@ -4,6 +4,8 @@ use std::io::{self, Read};
 use std::process;
 use std::thread;
 
+use tokio::time::Instant;
+
 use crate::child::{Order, Process, Role, say};
 use crate::collector::{Mode, Server};
 use crate::common::{Root, assert_clean, event, secs, until_arrived};
@@ -67,4 +69,47 @@ fn the_application_may_hear_of_the_signal_and_end_itself() {
     let (code, said) = signalled(false, "-TERM");
     assert_eq!(code, Some(243));
     assert!(said.iter().any(|line| line == "acked 2" || line == "acked 1"), "{said:?}");
+}
+
+pub(crate) fn impatient(order: &Order) {
+    thread::spawn(|| {
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        process::exit(0);
+    });
+    let beacon = order.beacon();
+    let coming = beacon.on_signal(secs(10));
+    beacon.checkpoint_blocking(secs(0));
+    beacon.post("buffered", &event(&order.name, None)).signal();
+    say("ready");
+    let left = coming.wait_blocking().expect("a signal");
+    say(&format!("left spooled {}", left.counters.spooled));
+    loop {
+        thread::park();
+    }
+}
+
+/// B16, B22: a second ctrl-c ends the budget, and what was not sent is on disk; once the beacon has left, a third one ends the
+/// process as it does by default.
+#[test]
+fn a_second_signal_ends_the_budget_at_once_and_afterwards_the_default_is_back() {
+    use std::os::unix::process::ExitStatusExt;
+
+    for signal in ["-INT", "-TERM"] {
+        let server = Server::start(Mode::Hung);
+        let root = Root::new();
+        let name = "impatient".to_owned();
+        let order = Order { role: Role::Impatient, url: server.url(), root: root.path(), user: None, name };
+        let child = Process::start(&order);
+        child.expect("ready");
+        child.tell_by(signal);
+        // The first one only begins the budget of ten seconds.
+        assert_eq!(child.next(secs(2)), None);
+        let begun = Instant::now();
+        child.tell_by(signal);
+        assert_eq!(child.expect("left"), "spooled 1");
+        assert!(begun.elapsed() < secs(5), "{:?}", begun.elapsed());
+        child.tell_by(signal);
+        let ended = child.ended();
+        assert!(matches!(ended.signal(), Some(2 | 15)), "{ended}");
+    }
 }
