@@ -253,7 +253,7 @@ impl Builder {
         if segments {
             core.record_segments();
         }
-        Ok(Governor { shared: Arc::new(Shared::new(name, runtime, core, signals, limits)) })
+        Ok(Governor::new(Arc::new(Shared::new(name, runtime, core, signals, limits))))
     }
 }
 

@@ -220,8 +220,8 @@ impl Events {
         Events { shared: Arc::clone(shared), next }
     }
 
-    /// The next event and when it happened, since `build()`. `None` after a shutdown, or the loss of the
-    /// runtime, when every task has ended and every event was given. Until then it waits.
+    /// The next event and when it happened, since `build()`. `None` after a shutdown, the loss of the
+    /// runtime, or the drop of the governor's last handle, when every task has ended and every event was given. Until then it waits.
     ///
     /// # Cancel safety
     /// Safe: an event is taken only when it is given.
@@ -238,7 +238,7 @@ impl Events {
                     }
                     return Some((at.as_duration(), event));
                 }
-                if state.core.is_closed() && !state.core.has_work() {
+                if state.core.is_over() {
                     return None;
                 }
             }

@@ -28,13 +28,33 @@ use crate::task_list::TaskList;
 /// Governs startup tasks. Cheap to clone; all clones are one governor.
 ///
 /// Several may live in one process, each with its own name and limits. When the last handle is dropped, what is
-/// queued still finishes.
+/// queued still finishes, and then the events end.
 #[derive(Debug, Clone)]
 pub struct Governor {
     pub(crate) shared: Arc<Shared>,
+    /// Dropped with the last handle.
+    _declares: Arc<Declares>,
+}
+
+/// Somebody can still declare tasks.
+#[derive(Debug)]
+struct Declares(Arc<Shared>);
+
+impl Drop for Declares {
+    fn drop(&mut self) {
+        // Who listens is told that nothing more can come, now or when what is left has ended.
+        self.0.tell(|state, _, effects| {
+            state.core.nobody_declares();
+            effects.tell = true;
+        });
+    }
 }
 
 impl Governor {
+    pub(crate) fn new(shared: Arc<Shared>) -> Governor {
+        Governor { _declares: Arc::new(Declares(Arc::clone(&shared))), shared }
+    }
+
     /// Starts to configure a governor.
     pub fn builder() -> Builder {
         Builder::new()
@@ -147,8 +167,11 @@ impl Governor {
     /// Stops: nothing new starts, what is queued is cancelled, what is running gets until the deadline. Then
     /// its futures are dropped, and what cannot be dropped (a blocking closure, a poll in progress) is
     /// abandoned. Resolves as soon as nothing runs any more, at the latest one tick after the deadline, with
-    /// the report: every declared task is in it. By then each handle is resolved, and what was not run is
-    /// dropped; destructors at work on other threads are waited for up to a second beyond the deadline.
+    /// the report: every declared task is in it. By then each handle is resolved, and what was not run is dropped.
+    ///
+    /// Destructors cannot be interrupted. Those that are at work on other threads then are waited for up to a second beyond the
+    /// deadline; the handle of one that takes longer is resolved when it returns. Those of queued tasks run here, however long
+    /// they take.
     ///
     /// A governed task that awaits this is left out of what it waits for, as with [`Run::finished`], and the deadline does not
     /// end it. May be awaited anywhere, also outside of a runtime.

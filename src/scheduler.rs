@@ -149,6 +149,8 @@ pub(crate) struct Core {
     stops: Stops,
     mischief: Option<Mischief>,
     phase: Phase,
+    /// Nobody can declare a task any more.
+    deserted: bool,
     /// Tasks that hold a slot.
     running: usize,
     /// Of those, the ones whose handle is resolved already.
@@ -212,6 +214,7 @@ impl Core {
             stops: Stops::default(),
             mischief,
             phase: Phase::Open,
+            deserted: false,
             running: 0,
             overdue: 0,
             unended: 0,
@@ -375,6 +378,16 @@ impl Core {
     /// Whether the runtime is gone: nothing can be polled any more.
     pub(crate) fn is_lost(&self) -> bool {
         self.phase == Phase::Closed(CancelReason::RuntimeGone)
+    }
+
+    /// No handle of the governor is left: nothing more is declared.
+    pub(crate) fn nobody_declares(&mut self) {
+        self.deserted = true;
+    }
+
+    /// Whether nothing more can happen.
+    pub(crate) fn is_over(&self) -> bool {
+        (self.is_closed() || self.deserted) && !self.has_work()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

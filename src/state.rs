@@ -168,7 +168,7 @@ impl State {
             effects.tell = true;
         }
         // Listeners end when nothing more can come.
-        effects.tell |= self.core.is_closed() && !self.core.has_work();
+        effects.tell |= self.core.is_over();
         for resolve in actions.resolve.drain(..) {
             let id = resolve.id;
             let cell = if resolve.still_running { self.cell(id) } else { self.leave(id) };

@@ -303,3 +303,29 @@ async fn a_governed_task_may_listen_to_its_own_run() {
     }));
     assert_eq!(*within(heard.wait()).await.unwrap(), "other declared");
 }
+
+/// I30, I14: nothing more can come when nobody can declare a task and none is left.
+#[tokio::test(start_paused = true)]
+async fn the_events_end_when_the_last_handle_is_dropped_and_what_was_queued_has_ended() {
+    let governor = fast(1);
+    let mut events = governor.events();
+    governor.govern(Task::new("queued", || sleep(ms(20))));
+    let other = governor.clone();
+    drop(governor);
+    let listening = tokio::spawn(async move {
+        let mut ended = 0;
+        while let Some((_, event)) = events.next().await {
+            ended += usize::from(matches!(event, Event::Ended { .. }));
+        }
+        ended
+    });
+    sleep(secs(1)).await;
+    assert!(!listening.is_finished(), "another handle could still declare");
+    drop(other);
+    assert_eq!(within(listening).await.unwrap(), 1);
+
+    let governor = fast(1);
+    let mut events = governor.events();
+    drop(governor);
+    assert!(within(events.next()).await.is_none());
+}

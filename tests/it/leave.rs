@@ -108,22 +108,24 @@ fn a_destructor_that_hangs_does_not_keep_a_shutdown_for_ever() {
     impl Drop for Hangs {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
-            hold(secs(6));
+            hold(secs(8));
         }
     }
     let runtime = two_workers();
     let dropping = Arc::new(AtomicUsize::new(0));
     let hangs = Hangs(Arc::clone(&dropping));
-    let elapsed = runtime.block_on(async {
-        let governor = fast(1);
-        governor.govern(Task::new("hangs", move || async move { drop(hangs) }));
+    let (elapsed, report) = runtime.block_on(async {
+        let governor = paced(1, secs(60), ms(0));
+        let queued = governor.govern(Task::new("queued", move || async move { drop(hangs) }));
+        std::thread::spawn(move || queued.cancel());
         while dropping.load(Ordering::SeqCst) == 0 {
             sleep(ms(1)).await;
         }
         let begun = Instant::now();
-        soon(governor.shutdown(ms(50))).await;
-        begun.elapsed()
+        let report = soon(governor.shutdown(ms(50))).await;
+        (begun.elapsed(), report)
     });
     runtime.shutdown_background();
-    assert!(elapsed < secs(5), "{elapsed:?}");
+    assert!(elapsed >= ms(900) && elapsed < secs(6), "{elapsed:?}");
+    assert_eq!(count(&report, "cancelled"), 1);
 }

@@ -167,13 +167,13 @@ impl Endpoint {
         let step = match &mut self.state {
             State::Backoff { step, .. } if probe => (*step + 1).min(5),
             // The second of two requests that failed together is no second failure.
-            State::Backoff { until, .. } => return *until = (*until).max(now + asked),
-            State::Held { until, .. } if !probe => return *until = (*until).max(now + asked),
+            State::Backoff { until, .. } => return *until = (*until).max(now.saturating_add(asked)),
+            State::Held { until, .. } if !probe => return *until = (*until).max(now.saturating_add(asked)),
             _ => 0,
         };
         self.probing = self.probing && !probe;
         let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
-        self.state = State::Backoff { until: now + wait.max(asked), step };
+        self.state = State::Backoff { until: now.saturating_add(wait.max(asked)), step };
     }
 
     /// An answer that says something is wrong with the endpoint itself.
@@ -187,7 +187,7 @@ impl Endpoint {
         };
         self.probing = self.probing && !probe;
         let wait = (HELD_FIRST * (1 << step)).min(HELD_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
-        self.state = State::Held { why, until: asked.max(now + wait), step };
+        self.state = State::Held { why, until: asked.max(now.saturating_add(wait)), step };
     }
 
     /// An answer that judges the batch: the endpoint is there and well.
@@ -227,7 +227,8 @@ impl Endpoint {
 
     /// A moment within the next `spread`, for something that others would do at the same time.
     pub(crate) fn some_time_within(&mut self, spread: Duration) -> Duration {
-        spread.mul_f64(self.rng.random_range(0.0..=1.0))
+        let part = spread.as_secs_f64() * self.rng.random_range(0.0..=1.0);
+        Duration::try_from_secs_f64(part).unwrap_or(spread)
     }
 }
 

@@ -16,7 +16,7 @@ impl Core {
         self.replay_again = true;
         if self.has_spool && self.replay_at.is_none() {
             let wait = self.endpoint.some_time_within(self.limits.replay_spread);
-            self.replay_at = Some(now.at + wait);
+            self.replay_at = Some(now.at.saturating_add(wait));
             self.wake_at = Moment::ZERO;
         }
     }
