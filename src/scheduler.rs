@@ -380,16 +380,6 @@ impl Core {
         self.phase == Phase::Closed(CancelReason::RuntimeGone)
     }
 
-    /// No handle of the governor is left: nothing more is declared.
-    pub(crate) fn nobody_declares(&mut self) {
-        self.deserted = true;
-    }
-
-    /// Whether nothing more can happen.
-    pub(crate) fn is_over(&self) -> bool {
-        (self.is_closed() || self.deserted) && !self.has_work()
-    }
-
     pub(crate) fn is_closed(&self) -> bool {
         self.phase != Phase::Open
     }

@@ -108,6 +108,16 @@ impl Scope {
 const OUTCOMES_KEPT: usize = 1_000;
 
 impl Core {
+    /// No handle of the governor is left: nothing more is declared.
+    pub(crate) fn nobody_declares(&mut self) {
+        self.deserted = true;
+    }
+
+    /// Whether nothing more can happen.
+    pub(crate) fn is_over(&self) -> bool {
+        (self.is_closed() || self.deserted) && !self.has_work()
+    }
+
     /// What the application counts itself.
     pub(crate) fn application_outcome(&mut self, name: Cow<'static, str>, ok: bool, now: Stamp) {
         if self.outcomes.len() == OUTCOMES_KEPT {
