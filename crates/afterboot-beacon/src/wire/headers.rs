@@ -14,7 +14,7 @@ pub mod names {
     pub const EVENTS_BOOT: &str = "afterboot-events-boot";
     /// Which try of this batch it is, from 1.
     pub const ATTEMPT: &str = "afterboot-attempt";
-    /// Names this try of this batch, for the answer to [name](super::Ack::of) it. A text of at most 64 characters.
+    /// Names this try of this batch, for the answer to [name](crate::wire::Ack::of) it. A text of at most 64 characters.
     pub const BATCH: &str = "afterboot-batch";
     /// The stream of the beacon that sends, whose counters these are: not the batch's own where it was adopted.
     pub const SENDER: &str = "afterboot-sender";
