@@ -16,6 +16,9 @@ use crate::lender::Lenders;
 use crate::scheduler::{Target, Waits};
 use crate::shared::Shared;
 
+/// Set in the number of those that are not settled once somebody leaves: before that, nobody has to be woken for each.
+pub(crate) const LEAVING: usize = 1 << (usize::BITS - 1);
+
 /// How long beyond the deadline destructors may take that have begun elsewhere: they cannot be interrupted.
 const DESTRUCTORS: Duration = Duration::from_secs(1);
 
@@ -24,6 +27,7 @@ impl Shared {
     /// [`DESTRUCTORS`] after the deadline.
     pub(crate) async fn leave(self: &Arc<Self>, ends: Stamp) {
         let mut lenders = Lenders::new(Arc::downgrade(self), Target::Run(Waits::Finished));
+        self.unsettled.fetch_or(LEAVING, Ordering::AcqRel);
         let mut changed = self.run_changed.wait();
         // The timer is the governor's: who waits need not be inside a runtime.
         let timer = |at| {
@@ -50,7 +54,7 @@ impl Shared {
                     self.apply(|core, now, actions| core.end_running_but(here, now, actions));
                 }
                 let ended = runs == 0 || deadline.is_none();
-                if ended && (self.unsettled.load(Ordering::Acquire) == 0 || passed(&mut limit, cx)) {
+                if ended && (self.unsettled.load(Ordering::Acquire) == LEAVING || passed(&mut limit, cx)) {
                     lenders.arrived();
                     return Poll::Ready(());
                 }
@@ -63,7 +67,7 @@ impl Shared {
 
     /// One that ended is settled: its handle is resolved, and what was left of it dropped.
     pub(crate) fn settled(&self) {
-        if self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.unsettled.fetch_sub(1, Ordering::AcqRel) == LEAVING + 1 {
             self.run_changed.wake_all();
         }
     }

@@ -20,6 +20,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
 use crate::lanes::Lanes;
+use crate::leave::LEAVING;
 use crate::ready::{Ready, Slots};
 use crate::table::Id;
 use crate::waiters::Waiters;
@@ -299,15 +300,16 @@ fn loom_the_last_one_that_is_settled_wakes_who_leaves() {
         for _ in 0..2 {
             let (unsettled, changed) = (Arc::clone(&unsettled), Arc::clone(&changed));
             thread::spawn(move || {
-                if unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+                if unsettled.fetch_sub(1, Ordering::AcqRel) == LEAVING + 1 {
                     changed.wake_all();
                 }
             });
         }
+        unsettled.fetch_or(LEAVING, Ordering::AcqRel);
         block_on(async {
             loop {
                 let waits = changed.wait();
-                if unsettled.load(Ordering::Acquire) == 0 {
+                if unsettled.load(Ordering::Acquire) == LEAVING {
                     return;
                 }
                 waits.await;

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::thread::{self, ThreadId};
 
+use tokio::runtime::Handle;
 use tokio::task::LocalSet;
 
 use crate::attempt::Failure;
+use crate::catch::catch_quietly;
 
 pub(super) type LocalBody = Pin<Box<dyn Future<Output = Result<(), Failure>>>>;
 
@@ -22,6 +25,17 @@ thread_local! {
 struct Arena {
     next: u64,
     bodies: HashMap<u64, Kept>,
+    given_up: Arc<GivenUp>,
+}
+
+/// The keys of futures whose tasks ended on other threads: they are dropped on this one.
+#[derive(Debug, Default)]
+struct GivenUp(Mutex<Vec<u64>>);
+
+impl GivenUp {
+    fn keys(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct Kept {
@@ -34,17 +48,18 @@ struct Kept {
 pub(super) struct Proxy {
     thread: ThreadId,
     key: u64,
+    given_up: Arc<GivenUp>,
 }
 
 impl Proxy {
     /// Keeps a future on this thread.
     pub(super) fn keep(body: LocalBody) -> Proxy {
-        let key = ARENA.with_borrow_mut(|arena| {
+        let (key, given_up) = ARENA.with_borrow_mut(|arena| {
             arena.next += 1;
             arena.bodies.insert(arena.next, Kept { body, set: None });
-            arena.next
+            (arena.next, Arc::clone(&arena.given_up))
         });
-        Proxy { thread: thread::current().id(), key }
+        Proxy { thread: thread::current().id(), key, given_up }
     }
 
     pub(super) fn key(&self) -> u64 {
@@ -86,9 +101,27 @@ impl Future for Proxy {
 }
 
 impl Drop for Proxy {
-    /// On another thread the future stays where it is, until its own thread ends: it must not be dropped elsewhere.
+    /// On another thread the future stays where it is until its own thread runs: it must not be dropped elsewhere. Whoever
+    /// drops a task has entered the governor's runtime, which that thread drives.
     fn drop(&mut self) {
-        drop(self.take());
+        if thread::current().id() == self.thread {
+            drop(self.take());
+            return;
+        }
+        self.given_up.keys().push(self.key);
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(async { sweep() }));
+        }
+    }
+}
+
+/// Drops what was given up on other threads; nothing is borrowed meanwhile.
+fn sweep() {
+    let given_up = ARENA.with_borrow(|arena| Arc::clone(&arena.given_up));
+    let keys = std::mem::take(&mut *given_up.keys());
+    for key in keys {
+        let kept = ARENA.with_borrow_mut(|arena| arena.bodies.remove(&key));
+        catch_quietly("the destructor of a local task", || drop(kept));
     }
 }
 

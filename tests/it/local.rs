@@ -206,3 +206,27 @@ fn a_local_task_polled_on_another_thread_is_refused_and_its_state_stays_at_home(
     assert!(told.unwrap_err().to_string().contains("another thread"));
     assert_eq!(Rc::strong_count(&state), 2, "not dropped elsewhere");
 }
+
+/// I7, I14: what a queued task has captured is dropped on its own thread, and soon, though another thread ended it.
+#[tokio::test]
+async fn a_local_task_that_another_thread_cancels_is_dropped_on_its_own_thread_at_the_next_turn() {
+    struct Captured(Rc<Cell<bool>>);
+    impl Drop for Captured {
+        fn drop(&mut self) {
+            self.0.set(true);
+        }
+    }
+    let profile = Profile::default().delay(secs(3_600));
+    let governor = Governor::builder().profile(profile).build_local().unwrap();
+    let dropped = Rc::new(Cell::new(false));
+    let captured = Captured(Rc::clone(&dropped));
+    let queued = governor.govern(LocalTask::new("queued", move || async move { drop(captured) }));
+    let elsewhere = queued.as_send();
+    std::thread::scope(|scope| {
+        scope.spawn(|| elsewhere.cancel());
+    });
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(queued.is_finished() && dropped.get());
+}
