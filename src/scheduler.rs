@@ -54,6 +54,8 @@ pub(crate) struct Actions {
     pub(crate) resolve: Vec<Resolve>,
     /// Running tasks that the lane should poll although nothing woke them: a limit has passed.
     pub(crate) poke: Vec<Id>,
+    /// Tasks whose handles are resolved and whose bodies nobody will see out: what is left of them is dropped.
+    pub(crate) dropped: Vec<Id>,
     /// The lane should look again, or be started.
     pub(crate) lane: bool,
     /// To be told in the log.

@@ -175,6 +175,10 @@ impl Shared {
                 self.settled();
             }
         }
+        for (cell, name) in effects.dropped.drain(..) {
+            // The handle has its outcome; a closure that has begun goes on.
+            cell.settle(Outcome::Abandoned, name);
+        }
         if let Some(starved) = effects.starved.take() {
             let Starved { name, behind, .. } = *starved;
             let behind: Vec<&str> = behind.iter().map(|(_, name)| name.as_ref()).collect();

@@ -48,6 +48,7 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
+    pub(crate) dropped: Vec<(Arc<dyn Governed>, Cow<'static, str>)>,
     pub(crate) start_lane: Option<(u64, Place)>,
     pub(crate) start_watchdog: bool,
     pub(crate) kick_lane: bool,
@@ -176,6 +177,10 @@ impl State {
                 self.unsettled.fetch_add(1, Ordering::AcqRel);
                 effects.settle.push((cell, resolve));
             }
+        }
+        for id in actions.dropped.drain(..) {
+            let name = self.name(id);
+            effects.dropped.extend(self.leave(id).map(|cell| (cell, name)));
         }
         for id in actions.poke.drain(..) {
             if let Some(slot) = self.entry(id).and_then(|entry| entry.slot) {

@@ -22,13 +22,15 @@ impl Core {
         now: Stamp,
         actions: &mut Actions,
     ) -> Fate {
+        let lost = self.is_lost();
         let record = self.table.live(id);
         let deadline_passed =
             record.ties.as_ref().and_then(|ties| ties.deadline).is_some_and(|deadline| now >= deadline);
         let verdict = match outcome {
             Some(outcome) => outcome,
-            // A blocking closure goes on whatever is decided: its handle was resolved where it had to be.
-            None if record.blocking => return Fate::Keep,
+            // A blocking closure goes on whatever is decided: its handle was resolved where it had to be. Where the runtime has
+            // gone during this poll, no lane will see it out, and what the pool has not begun is dropped here.
+            None if record.blocking && !(lost && record.status == Status::Overdue) => return Fate::Keep,
             None if record.status == Status::Overdue => Outcome::Abandoned,
             None if record.cancel_asked => Outcome::Cancelled(CancelReason::Asked),
             None if deadline_passed => Outcome::TimedOut { still_running: false },
@@ -266,6 +268,7 @@ impl Core {
             let overdue = self.table.get(id).is_some_and(|record| record.status == Status::Overdue);
             if overdue && blocking && !inside_a_poll && self.is_lost() {
                 self.release(id, now, actions);
+                actions.dropped.push(id);
             }
         }
     }

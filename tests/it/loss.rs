@@ -288,3 +288,35 @@ fn a_runtime_lost_during_a_blocking_task_ends_the_events_and_the_snapshot_is_ove
     assert!(governor.snapshot().is_over(), "{}", governor.snapshot());
     let_go.send(()).unwrap();
 }
+
+/// I14, I19: a closure that stood in the pool's line is dropped with the runtime, though the governor's handle lives.
+#[test]
+fn what_a_blocking_task_has_captured_is_dropped_when_the_runtime_goes_away_before_it_began() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).max_blocking_threads(1).enable_all().build().unwrap();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let log = Log::default();
+    let captured = log.on_drop("captured");
+    let (governor, handle) = runtime.block_on(async {
+        drop(tokio::task::spawn_blocking(move || held.recv()));
+        let governor = fast(1);
+        let handle = governor.govern(Task::blocking("in the line", move || drop(captured)));
+        while governor.snapshot().running.is_empty() {
+            sleep(ms(1)).await;
+        }
+        // By now it stands in the pool's line.
+        sleep(ms(100)).await;
+        (governor, handle)
+    });
+    runtime.shutdown_background();
+    let begun = std::time::Duration::from_secs(30);
+    for _ in 0..begun.as_millis() {
+        if handle.is_finished() && !log.all().is_empty() {
+            break;
+        }
+        crate::common::hold(ms(1));
+    }
+    assert!(handle.is_finished());
+    assert_eq!(log.all(), ["captured dropped"]);
+    drop((release, governor));
+}
