@@ -217,7 +217,7 @@ impl Lane {
             Ok(Poll::Ready(ended)) => Some(ended),
             Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
-        let (fate, name, was_stuck, own) = {
+        let (fate, name, was_stuck, own, told) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now_inside();
             if took >= WORTH_WITNESS {
@@ -236,6 +236,8 @@ impl Lane {
                 Some(Ended::With(outcome)) => core.poll_ended(id, took, Some(outcome), now, actions),
                 Some(Ended::Again(after)) => core.attempt_failed(id, took, after, now, actions),
             };
+            // Who resolves the handle early may come second: both say the same.
+            let told = if fate == Fate::Release { state.told(id) } else { Outcome::Abandoned };
             let current = state.goes_on_as(&mut self.number, now, &mut self.effects);
             if current {
                 state.core.advance(now, &mut self.actions);
@@ -257,7 +259,7 @@ impl Lane {
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
-            (fate, name, was_stuck, own)
+            (fate, name, was_stuck, own, told)
         };
         if own >= self.shared.stuck_after && !was_stuck {
             logged(
@@ -272,7 +274,7 @@ impl Lane {
             }
             // The handle has its outcome; what came too late is dropped.
             Fate::Release => {
-                cell.settle(Outcome::Abandoned, name);
+                cell.settle(told, name);
                 self.shared.settled();
             }
         }

@@ -175,9 +175,9 @@ impl Shared {
                 self.settled();
             }
         }
-        for (cell, name) in effects.dropped.drain(..) {
+        for (cell, name, told) in effects.dropped.drain(..) {
             // The handle has its outcome; a closure that has begun goes on.
-            cell.settle(Outcome::Abandoned, name);
+            cell.settle(told, name);
         }
         if let Some(starved) = effects.starved.take() {
             let Starved { name, behind, .. } = *starved;

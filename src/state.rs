@@ -11,6 +11,7 @@ use crate::clock::Stamp;
 use crate::event::{Event, Ring, event};
 use crate::lane::Place;
 use crate::lanes::Lanes;
+use crate::outcome::Outcome;
 use crate::ready::{Ready, Slots};
 use crate::scheduler::{Actions, Core, Resolve, Starved, Turn, Work};
 use crate::signals::Signals;
@@ -48,7 +49,7 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
-    pub(crate) dropped: Vec<(Arc<dyn Governed>, Cow<'static, str>)>,
+    pub(crate) dropped: Vec<(Arc<dyn Governed>, Cow<'static, str>, Outcome)>,
     pub(crate) start_lane: Option<(u64, Place)>,
     pub(crate) start_watchdog: bool,
     pub(crate) kick_lane: bool,
@@ -157,6 +158,12 @@ impl State {
         Some(entry.cell)
     }
 
+    /// How a task ended whose body may still run.
+    pub(crate) fn told(&self, id: Id) -> Outcome {
+        let record = self.core.table().get(id);
+        record.and_then(|record| record.outcome.clone()).unwrap_or(Outcome::Abandoned)
+    }
+
     pub(crate) fn name(&self, id: Id) -> Cow<'static, str> {
         self.core.table().get(id).map_or(Cow::Borrowed("a forgotten task"), |record| record.name.clone())
     }
@@ -179,8 +186,8 @@ impl State {
             }
         }
         for id in actions.dropped.drain(..) {
-            let name = self.name(id);
-            effects.dropped.extend(self.leave(id).map(|cell| (cell, name)));
+            let (name, told) = (self.name(id), self.told(id));
+            effects.dropped.extend(self.leave(id).map(|cell| (cell, name, told)));
         }
         for id in actions.poke.drain(..) {
             if let Some(slot) = self.entry(id).and_then(|entry| entry.slot) {

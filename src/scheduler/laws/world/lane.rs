@@ -149,8 +149,9 @@ impl World {
         let verdict = if task.polls == 0 { verdict } else { verdict.of_a_later_poll() };
         let outcome = verdict.outcome();
         let past = task.deadline.is_some_and(|at| at <= self.now);
+        let lost = self.closed == Some(CancelReason::RuntimeGone);
         let expected = match &outcome {
-            None if task.blocking => Fate::Keep,
+            None if task.blocking && !(lost && task.outcome.is_some()) => Fate::Keep,
             _ if task.outcome.is_some() => Fate::Release,
             Some(outcome) => Fate::Resolve(outcome.clone()),
             None if task.cancel_asked => Fate::Resolve(Outcome::Cancelled(CancelReason::Asked)),
