@@ -80,7 +80,7 @@ impl fmt::Display for Monkey {
 pub enum Delivery {
     /// A random monkey found nobody: each task had started or ended, was demanded, or was declared `never_delay`.
     NobodyEligible,
-    /// No task was left to pick: all had started or were excluded, or the one that was asked for had started.
+    /// The task that was asked for had started.
     AlreadyStarted,
     /// The task that was asked for is declared with [`Task::never_delay`](crate::Task::never_delay).
     Excluded,

@@ -93,7 +93,8 @@ impl<T: Send + Sync + 'static> Task<T> {
     ///
     /// # Panics
     /// Never. A panic of the closure, of a poll or of a destructor is caught; the task's outcome is then
-    /// [`Outcome::Panicked`](crate::Outcome::Panicked). Under `panic = "abort"` nothing can be caught.
+    /// [`Outcome::Panicked`](crate::Outcome::Panicked), unless a timeout or a cancellation had decided it before. Under
+    /// `panic = "abort"` nothing can be caught.
     pub fn new<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> R + Send + 'static,
