@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::clock::Stamp;
-use crate::gate::GateRules;
-use crate::outcome::Outcome;
-use crate::profile::Profile;
-use crate::queue::{Line, Queue, Ticket};
-use crate::scheduler::{Actions, Core, Fate, Turn};
-use crate::table::{Id, Spec};
+use crate::base::clock::Stamp;
+use crate::core::ready_queue::{Line, Ticket};
+use crate::core::table::Spec;
+use crate::core::{Actions, Core, Fate, Turn};
+use crate::model::gate_rules::GateRules;
+use crate::model::id::Id;
+use crate::model::outcome::Outcome;
+use crate::model::profile::Profile;
+use crate::model::queue::Queue;
 
 fn id(number: u32) -> Id {
     Id::new(number, 0)

@@ -89,51 +89,12 @@ pub mod guide;
 #[doc(hidden)]
 pub mod internals;
 
-mod chunks;
-mod clock;
-mod sync;
-mod waiters;
-mod lender;
-mod catch;
-mod threads;
-mod error;
-mod outcome;
-mod text;
-
-// In the order in which a task travels.
-mod task;
-mod profile;
-mod plan;
-mod table;
-mod queue;
-mod gate;
-mod quiet;
-mod scheduler;
-mod shared;
-mod state;
-mod ready;
-mod tick;
-mod lanes;
-mod lane;
-mod watchdog;
-mod context;
-mod attempt;
-mod blocking;
-#[cfg(feature = "retry")]
-mod retryable;
-mod cell;
-mod builder;
-mod governor;
-mod task_list;
-mod signals;
-mod handle;
-mod local;
-mod monkey;
-mod run;
-mod leave;
+mod base;
+mod model;
+mod core;
+mod shell;
 mod report;
-mod snapshot;
-mod event;
+mod api;
 
 /// The retry policies that [`Task::retryable`] takes.
 #[cfg(feature = "retry")]
@@ -141,33 +102,37 @@ pub use afterboot_retry as retry;
 #[cfg(all(test, afterboot_loom))]
 mod loom_models;
 
-pub use builder::Builder;
-pub use context::yield_if_due;
-pub use error::{ConfigError, ReplayError, TaskError};
-pub use event::{Event, Events};
-pub use gate::{GateRules, GateState, HeldBy, OpenedBy};
-pub use governor::Governor;
-pub use handle::{Predecessor, TaskHandle, TaskRef};
-pub use local::{LocalGovernor, LocalTask, LocalTaskHandle, LocalTaskRef};
-pub use monkey::{Delivery, Monkey};
-pub use outcome::{CancelReason, Outcome, SkipReason};
-pub use profile::Profile;
-pub use queue::Queue;
-pub use quiet::Quiet;
-pub use quiet::in_flight::InFlightGuard;
+pub use api::builder::Builder;
+pub use api::events::Events;
+pub use api::governor::Governor;
+pub use api::guard::InFlightGuard;
+pub use api::handle::{TaskHandle, TaskRef};
 #[cfg(feature = "tracing-layer")]
-pub use quiet::layer::ObserveLayer;
-pub use quiet::observe::Observed;
+pub use api::layer::ObserveLayer;
+pub use api::local::{LocalGovernor, LocalTask, LocalTaskHandle, LocalTaskRef};
+pub use api::quiet::Quiet;
+pub use api::run::Run;
+pub use api::snapshot::{RunningTask, Snapshot};
+pub use api::task::Task;
+pub use api::task_list::TaskList;
 #[cfg(feature = "tower")]
-pub use quiet::tower::{CountInFlight, Counted, InFlightLayer};
+pub use api::tower::{CountInFlight, Counted, InFlightLayer};
+pub use model::error::{ConfigError, ReplayError, TaskError};
+pub use model::event::Event;
+pub use model::gate_rules::GateRules;
+pub use model::gate_state::{GateState, HeldBy, OpenedBy};
+pub use model::monkey::{Delivery, Monkey};
+pub use model::outcome::{CancelReason, Outcome, SkipReason};
+pub use model::profile::Profile;
+pub use model::queue::Queue;
 pub use report::{
     ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, Starved,
     Stop, TaskReport, ThreadMissed,
 };
-pub use run::Run;
-pub use snapshot::{RunningTask, Snapshot};
-pub use task::{Task, TaskOutput};
-pub use task_list::TaskList;
+pub use shell::context::yield_if_due;
+pub use shell::governed::Predecessor;
+pub use shell::observe::Observed;
+pub use shell::output::TaskOutput;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

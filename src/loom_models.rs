@@ -19,11 +19,11 @@ use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
-use crate::lanes::Lanes;
-use crate::leave::LEAVING;
-use crate::ready::{Ready, Slots};
-use crate::table::Id;
-use crate::waiters::Waiters;
+use crate::base::waiters::Waiters;
+use crate::core::handover::Lanes;
+use crate::model::id::Id;
+use crate::shell::leave::LEAVING;
+use crate::shell::ready::{Ready, Slots};
 
 /// What the governor's lock guards, as far as lanes are concerned.
 #[derive(Default)]

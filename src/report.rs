@@ -17,10 +17,11 @@ pub(crate) use table::fit;
 
 use std::time::Duration;
 
-use crate::gate::{GateRules, GateState, HeldBy};
-use crate::monkey::Delivery;
-use crate::outcome::Outcome;
-use crate::queue::Queue;
+use crate::model::gate_rules::GateRules;
+use crate::model::gate_state::{GateState, HeldBy};
+use crate::model::monkey::Delivery;
+use crate::model::outcome::Outcome;
+use crate::model::queue::Queue;
 
 /// What happened in a run, as it stood when the report was taken. All times are since `build()`, on tokio's
 /// clock; the lengths of polls are real time.
@@ -192,8 +193,8 @@ pub struct Starved {
 }
 
 impl Starved {
-    pub(crate) fn of(starved: &crate::scheduler::Starved) -> Starved {
-        let crate::scheduler::Starved { name, number, since, told, behind, more } = starved;
+    pub(crate) fn of(starved: &crate::core::Starved) -> Starved {
+        let crate::core::Starved { name, number, since, told, behind, more } = starved;
         Starved {
             task: name.to_string(),
             number: *number,

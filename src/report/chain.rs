@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::{Report, TaskReport};
-use crate::gate::GateState;
-use crate::profile::Profile;
-use crate::queue::Queue;
+use crate::model::gate_state::GateState;
+use crate::model::profile::Profile;
+use crate::model::queue::Queue;
 
 impl Report {
     /// The numbers of the tasks that set the end, in the order in which they ran: the critical chain.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::clock::Stamp;
-use crate::quiet::stalls::{self, LONG_TASK};
-use crate::scheduler::Core;
-use crate::shared::Shared;
-use crate::table::Record;
+use crate::base::clock::Stamp;
+use crate::core::Core;
+use crate::core::stalls::{self, LONG_TASK};
+use crate::core::table::Record;
+use crate::shell::shared::Shared;
 
 use super::{
     ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Starved, Stop, TaskReport,
@@ -176,8 +176,8 @@ fn task(record: &Record) -> TaskReport {
     }
 }
 
-fn segment(segment: &crate::table::Segment) -> Segment {
-    let crate::table::Segment { start, busy, waited, polls, rests } = *segment;
+fn segment(segment: &crate::core::table::Segment) -> Segment {
+    let crate::core::table::Segment { start, busy, waited, polls, rests } = *segment;
     Segment { start: start.as_duration(), busy, waited, polls, rests }
 }
 

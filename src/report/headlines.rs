@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::table::fit;
 use super::{Report, TaskReport};
-use crate::gate::{GateState, HeldBy, OpenedBy};
-use crate::outcome::Outcome;
-use crate::text::Plain;
+use crate::base::text::Plain;
+use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::outcome::Outcome;
 
 /// How many names a sentence lists before it counts the rest.
 const LISTED: usize = 3;

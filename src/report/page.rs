@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::headlines::{Piece, Sentence};
 use super::table::fit;
 use super::{Report, TaskReport};
-use crate::text::Plain;
+use crate::base::text::Plain;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");

@@ -13,12 +13,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::Stamp;
-use crate::error::{ReplayError, Unplayable};
-use crate::gate::{GateState, HeldBy, OpenedBy};
-use crate::profile::Profile;
-use crate::queue::Queue;
-use crate::text::{Padded, Plain};
+use crate::base::clock::Stamp;
+use crate::base::text::{Padded, Plain};
+use crate::model::error::{ReplayError, Unplayable};
+use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::profile::Profile;
+use crate::model::queue::Queue;
 
 use super::{Report, fit};
 use script::Script;

@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use super::{Report, TaskReport, ThreadMissed};
-use crate::queue::Queue;
-use crate::text::{Padded, Plain};
+use crate::base::text::{Padded, Plain};
+use crate::model::queue::Queue;
 
 /// The width of the whole.
 const WIDTH: usize = 100;

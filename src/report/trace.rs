@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Report, TaskReport};
-use crate::gate::GateState;
+use crate::model::gate_state::GateState;
 
 /// The process of the application's own rows, and that of the tasks' rows. Perfetto keeps 0 for itself.
 const APPLICATION: u64 = 1;

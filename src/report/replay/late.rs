@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::gate::{GateState, HeldBy, OpenedBy};
-use crate::profile::Profile;
+use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::profile::Profile;
 use crate::report::{Report, TaskReport};
 
 use super::steps::{Polls, SHORTLY, end_of, middle, waits_since};
@@ -291,7 +291,7 @@ fn look(report: &Report, tasks: &[&TaskReport], polls: &Polls) -> Option<(Durati
     let since = match held_by {
         HeldBy::LongTask { at, .. } => *at,
         HeldBy::Window => {
-            let idle = tasks.iter().filter(|task| task.queue == crate::queue::Queue::Idle);
+            let idle = tasks.iter().filter(|task| task.queue == crate::model::queue::Queue::Idle);
             idle.map(|task| task.declared).min()?.max(report.ready.unwrap_or_default())
         }
         _ => return None,

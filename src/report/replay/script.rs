@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::gate::{GateRules, GateState, HeldBy, OpenedBy};
-use crate::monkey::{Candidate, Delivery, Mischief, Monkey};
-use crate::outcome::{Outcome, SkipReason};
-use crate::profile::Profile;
-use crate::queue::Queue;
+use crate::core::delay::{Candidate, Mischief};
+use crate::model::gate_rules::GateRules;
+use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::id::Id;
+use crate::model::monkey::{Delivery, Monkey};
+use crate::model::outcome::{Outcome, SkipReason};
+use crate::model::profile::Profile;
+use crate::model::queue::Queue;
 use crate::report::{Report, TaskReport};
-use crate::table::Id;
 
 use super::late::Late;
 use super::steps::{Polls, Step};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::scheduler::{Fate, Turn, Work};
-use crate::table::Id;
+use crate::core::{Fate, Turn, Work};
+use crate::model::id::Id;
 
 use super::script::What;
 use super::steps::{Step, Wait};
@@ -130,7 +130,11 @@ impl World<'_> {
                     return self.schedule(self.now.saturating_add(then), What::Wake(place));
                 };
                 if demands {
-                    self.core.demand(target, crate::clock::Stamp::from_duration(self.now), &mut self.actions);
+                    self.core.demand(
+                        target,
+                        crate::base::clock::Stamp::from_duration(self.now),
+                        &mut self.actions,
+                    );
                 }
                 // Its slot is lent meanwhile; a cycle cannot have been recorded.
                 let now = self.stamp();

@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
-use crate::clock::Stamp;
-use crate::gate::GateState;
-use crate::monkey::Monkey;
-use crate::profile::Profile;
-use crate::scheduler::{Actions, Core};
-use crate::table::{After, Id, Record, Spec};
+use crate::base::clock::Stamp;
+use crate::core::table::{After, Record, Spec};
+use crate::core::{Actions, Core};
+use crate::model::gate_state::GateState;
+use crate::model::id::Id;
+use crate::model::monkey::Monkey;
+use crate::model::profile::Profile;
 
 use super::late::{ONE_ROUND, Round};
 use super::script::{Part, Script, What};

@@ -1,0 +1,308 @@
+//! Tasks that are not `Send`: an event loop with `Rc` state governs its boot too.
+//!
+//! The core knows ids only, and the lane polls whatever it is given. So a local task is an ordinary one whose body is
+//! a key: the future itself stays in an arena of the thread that declared it, and is polled from there.
+
+mod arena;
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::runtime::RuntimeFlavor;
+use tokio::task::LocalSet;
+
+use self::arena::{Keep, Proxy};
+use crate::api::builder::Builder;
+use crate::api::governor::Governor;
+use crate::api::handle::TaskHandle;
+use crate::api::task::Task;
+use crate::model::error::{ConfigError, TaskError};
+use crate::shell::attempt::Attempt;
+use crate::shell::governed::Predecessor;
+use crate::shell::governed::sealed;
+use crate::shell::output::TaskOutput;
+
+/// Governs tasks that are not `Send`, on one thread: on a current_thread runtime, with or without a `LocalSet`, or
+/// on a `LocalRuntime`.
+///
+/// Everything else is as with a [`Governor`], to which this dereferences: other threads may declare ordinary tasks
+/// through a clone of it, and both kinds share the limits. There is no take-over of a stuck lane: on one thread
+/// nothing could run meanwhile.
+///
+/// ```
+/// use std::cell::Cell;
+/// use std::rc::Rc;
+/// use afterboot::{Governor, LocalTask};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let governor = Governor::builder().build_local()?;
+/// let frames = Rc::new(Cell::new(0));
+/// let counted = Rc::clone(&frames);
+/// let title = governor.govern(LocalTask::value("title", move || async move {
+///     counted.set(counted.get() + 1);
+///     Rc::new("hello".to_owned())
+/// }));
+/// assert_eq!(title.await?.as_str(), "hello");
+/// assert_eq!(frames.get(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct LocalGovernor {
+    governor: Governor,
+    set: Option<Rc<LocalSet>>,
+    /// Bound to its thread, like the tasks.
+    bound: PhantomData<Rc<()>>,
+}
+
+impl Builder {
+    /// Makes a governor for tasks that are not `Send`. Call it on the thread that drives the runtime.
+    ///
+    /// # Errors
+    /// As [`build`](Builder::build), and where the runtime is not a current_thread one: another worker could not
+    /// reach the tasks.
+    pub fn build_local(self) -> Result<LocalGovernor, ConfigError> {
+        let governor = self.build()?;
+        let flavor = governor.runtime().runtime_flavor();
+        if flavor != RuntimeFlavor::CurrentThread {
+            let problem =
+                format!("runtime: {flavor:?}; allowed for a local governor: a current_thread or local one");
+            return Err(ConfigError::value(problem));
+        }
+        Ok(LocalGovernor { governor, set: None, bound: PhantomData })
+    }
+}
+
+impl LocalGovernor {
+    /// Lets governed tasks call `tokio::task::spawn_local` into this set, which the application drives itself. On a
+    /// `LocalRuntime` they may do so without it.
+    pub fn with_local_set(mut self, set: Rc<LocalSet>) -> LocalGovernor {
+        self.set = Some(set);
+        self
+    }
+
+    /// Takes a task in; see [`Governor::govern`]. Ordinary tasks go through `governor.as_send().govern(..)`.
+    pub fn govern<T: 'static>(&self, task: LocalTask<T>) -> LocalTaskHandle<T> {
+        let LocalTask { task, key, value } = task;
+        if let Some(set) = &self.set {
+            arena::polls_in(key, Rc::clone(set));
+        }
+        LocalTaskHandle { handle: self.governor.govern(task), value }
+    }
+
+    /// The governor that both kinds of tasks share.
+    pub fn as_send(&self) -> &Governor {
+        &self.governor
+    }
+}
+
+impl Deref for LocalGovernor {
+    type Target = Governor;
+
+    fn deref(&self) -> &Governor {
+        &self.governor
+    }
+}
+
+/// A task that is not `Send`; see [`Task`] for what its options mean.
+#[must_use = "a task does nothing until it is governed"]
+pub struct LocalTask<T> {
+    task: Task<()>,
+    key: u64,
+    value: Rc<OnceCell<T>>,
+}
+
+impl<T: 'static> LocalTask<T> {
+    /// A task that returns `()` or a `Result`; as [`Task::new`].
+    pub fn new<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> LocalTask<T>
+    where
+        F: FnOnce() -> R + 'static,
+        R: Future + 'static,
+        R::Output: TaskOutput<Value = T>,
+    {
+        let value = Rc::new(OnceCell::new());
+        let body = Keep { attempt: Box::pin(Attempt::new(run)), value: Rc::clone(&value) };
+        let proxy = Proxy::keep(Box::pin(body));
+        let key = proxy.key();
+        LocalTask { task: Task::from_body(name.into(), Box::pin(proxy)), key, value }
+    }
+
+    /// A task that gives any value and cannot fail; as [`Task::value`].
+    pub fn value<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> LocalTask<T>
+    where
+        F: FnOnce() -> R + 'static,
+        R: Future<Output = T> + 'static,
+    {
+        LocalTask::new(name, move || async move { Ok::<T, std::convert::Infallible>(run().await) })
+    }
+
+    fn with(mut self, option: impl FnOnce(Task<()>) -> Task<()>) -> LocalTask<T> {
+        self.task = option(self.task);
+        self
+    }
+
+    /// As [`Task::idle`].
+    pub fn idle(self) -> LocalTask<T> {
+        self.with(Task::idle)
+    }
+
+    /// As [`Task::when`].
+    pub fn when(self, condition: bool) -> LocalTask<T> {
+        self.with(|task| task.when(condition))
+    }
+
+    /// As [`Task::when_at_start`]; the condition itself is `Send`.
+    pub fn when_at_start(self, condition: impl FnOnce() -> bool + Send + 'static) -> LocalTask<T> {
+        self.with(|task| task.when_at_start(condition))
+    }
+
+    /// As [`Task::after`].
+    pub fn after(self, predecessor: &impl Predecessor) -> LocalTask<T> {
+        self.with(|task| task.after(predecessor))
+    }
+
+    /// As [`Task::after_settled`].
+    pub fn after_settled(self, predecessor: &impl Predecessor) -> LocalTask<T> {
+        self.with(|task| task.after_settled(predecessor))
+    }
+
+    /// As [`Task::timeout`].
+    pub fn timeout(self, limit: Duration) -> LocalTask<T> {
+        self.with(|task| task.timeout(limit))
+    }
+
+    /// As [`Task::no_later_than`].
+    pub fn no_later_than(self, limit: Duration) -> LocalTask<T> {
+        self.with(|task| task.no_later_than(limit))
+    }
+
+    /// As [`Task::never_delay`].
+    pub fn never_delay(self) -> LocalTask<T> {
+        self.with(Task::never_delay)
+    }
+}
+
+/// A governed local task; see [`TaskHandle`]. It stays on its thread, like the value.
+pub struct LocalTaskHandle<T> {
+    handle: TaskHandle<()>,
+    value: Rc<OnceCell<T>>,
+}
+
+/// A local task's value, shared on its thread.
+pub struct LocalTaskRef<T> {
+    value: Rc<OnceCell<T>>,
+}
+
+impl<T: 'static> LocalTaskHandle<T> {
+    fn reference(&self) -> LocalTaskRef<T> {
+        LocalTaskRef { value: Rc::clone(&self.value) }
+    }
+
+    /// As [`TaskHandle::wait`].
+    ///
+    /// # Errors
+    /// As [`TaskHandle::wait`].
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost and nothing stops when the future is dropped.
+    pub async fn wait(&self) -> Result<LocalTaskRef<T>, TaskError> {
+        self.handle.wait().await?;
+        Ok(self.reference())
+    }
+
+    /// As [`TaskHandle::try_get`].
+    pub fn try_get(&self) -> Option<Result<LocalTaskRef<T>, TaskError>> {
+        Some(self.handle.try_get()?.map(|_| self.reference()))
+    }
+
+    /// As [`TaskHandle::is_finished`].
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// As [`TaskHandle::demand`]: it counts from the call.
+    ///
+    /// # Errors
+    /// As [`TaskHandle::wait`].
+    ///
+    /// # Cancel safety
+    /// Safe: a caller that gives up changes nothing.
+    pub fn demand(&self) -> impl Future<Output = Result<LocalTaskRef<T>, TaskError>> + 'static + use<T> {
+        let demanded = self.handle.demand();
+        let reference = self.reference();
+        async move { demanded.await.map(|_| reference) }
+    }
+
+    /// As [`TaskHandle::cancel`].
+    pub fn cancel(&self) {
+        self.handle.cancel();
+    }
+
+    /// The handle that other threads may have: it knows when the task ends, not its value.
+    pub fn as_send(&self) -> &TaskHandle<()> {
+        &self.handle
+    }
+}
+
+impl<T: 'static> sealed::Sealed for LocalTaskHandle<T> {
+    fn governed(&self) -> sealed::Link {
+        sealed::Sealed::governed(&self.handle)
+    }
+}
+
+impl<T: 'static> Predecessor for LocalTaskHandle<T> {}
+
+impl<T: 'static> IntoFuture for LocalTaskHandle<T> {
+    type Output = Result<LocalTaskRef<T>, TaskError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.wait().await })
+    }
+}
+
+impl<T> Deref for LocalTaskRef<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.get().expect("a completed task has left its value here")
+    }
+}
+
+impl<T> Clone for LocalTaskHandle<T> {
+    fn clone(&self) -> LocalTaskHandle<T> {
+        LocalTaskHandle { handle: self.handle.clone(), value: Rc::clone(&self.value) }
+    }
+}
+
+impl<T> Clone for LocalTaskRef<T> {
+    fn clone(&self) -> LocalTaskRef<T> {
+        LocalTaskRef { value: Rc::clone(&self.value) }
+    }
+}
+
+impl<T> fmt::Debug for LocalTask<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalTask").field(&self.task).finish()
+    }
+}
+
+impl<T> fmt::Debug for LocalTaskHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalTaskHandle").field(&self.handle).finish()
+    }
+}
+
+impl<T: fmt::Debug + 'static> fmt::Debug for LocalTaskRef<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,144 @@
+//! How a governor stands at this moment: what a readiness endpoint shows.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::base::text::Plain;
+use crate::core::table::Status;
+use crate::model::gate_state::{GateState, HeldBy};
+use crate::model::queue::Queue;
+use crate::report::{Starved, fit};
+use crate::shell::shared::Shared;
+
+/// The live state of a governor; [`Governor::snapshot`](crate::Governor::snapshot) gives it.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The governor's name.
+    pub governor: String,
+    /// When it was taken, since `build()`.
+    pub taken: Duration,
+    /// Whether [`Governor::ready`](crate::Governor::ready) was called or the `ready_when` future resolved.
+    pub ready: bool,
+    /// Whether nothing new starts any more: a shutdown, or the runtime is gone.
+    pub closed: bool,
+    /// How the gate of the idle queue stands, and why.
+    pub gate: GateState,
+    /// What holds the next idle start although the gate is open.
+    pub held_by: Option<HeldBy>,
+    /// Tasks declared so far.
+    pub declared: u64,
+    /// Tasks that wait in the normal queue.
+    pub normal: usize,
+    /// Tasks that wait in the idle queue.
+    pub idle: usize,
+    /// The first of the normal queue, once it was named because for a minute none of its queue got a slot.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub starved: Option<Starved>,
+    /// Tasks that wait for a predecessor.
+    pub waiting: usize,
+    /// Tasks between two attempts.
+    pub resting: usize,
+    /// Tasks that were demanded and start next.
+    pub demanded: usize,
+    /// The task that the monkey holds.
+    pub delayed: Option<String>,
+    /// Tasks that hold a slot, in order of declaration.
+    pub running: Vec<RunningTask>,
+    /// In-flight guards held.
+    pub in_flight: usize,
+}
+
+/// A task that holds a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct RunningTask {
+    /// Its name, as declared.
+    pub name: String,
+    /// In which queue it waited, as declared.
+    pub queue: Queue,
+    /// How long it has been running.
+    pub running_for: Duration,
+    /// Its handle is resolved, its code may still run.
+    pub overdue: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn of(shared: &Shared) -> Snapshot {
+        let state = shared.lock();
+        let now = shared.clock.now();
+        let core = &state.core;
+        let mut snapshot = Snapshot {
+            governor: shared.name.to_string(),
+            taken: now.as_duration(),
+            ready: core.gate().is_ready(),
+            closed: core.is_closed(),
+            gate: core.gate().state(now),
+            held_by: core.held_by().cloned(),
+            declared: core.table().declared(),
+            normal: 0,
+            idle: 0,
+            starved: core.starves().map(Starved::of),
+            waiting: 0,
+            resting: 0,
+            demanded: 0,
+            delayed: None,
+            running: Vec::new(),
+            in_flight: core.in_flight(),
+        };
+        (snapshot.normal, snapshot.idle) = core.queued();
+        if !core.has_work() {
+            return snapshot;
+        }
+        let mut running = Vec::new();
+        for (_, record) in core.table().iter() {
+            match record.status {
+                Status::Waiting => snapshot.waiting += 1,
+                Status::Resting => snapshot.resting += 1,
+                Status::Demanded => snapshot.demanded += 1,
+                Status::Delayed => snapshot.delayed = Some(record.name.to_string()),
+                Status::Running | Status::Overdue => running.push(record),
+                Status::Queued | Status::Ended => {}
+            }
+        }
+        running.sort_by_key(|record| record.number);
+        snapshot.running = running
+            .into_iter()
+            .map(|record| RunningTask {
+                name: record.name.to_string(),
+                queue: record.queue,
+                running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
+                overdue: record.status == Status::Overdue,
+            })
+            .collect();
+        snapshot
+    }
+
+    /// Whether every declared task has ended.
+    pub fn is_over(&self) -> bool {
+        self.normal + self.idle + self.waiting + self.resting + self.demanded + self.running.len() == 0
+            && self.delayed.is_none()
+    }
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Snapshot { governor, normal, idle, waiting, demanded, running, in_flight, gate, .. } = self;
+        write!(
+            f,
+            "{}: {} running, {normal} normal and {idle} idle queued, {waiting} waiting, {demanded} demanded, \
+             {in_flight} in flight; gate {gate}",
+            Plain(governor, 40),
+            running.len()
+        )?;
+        for task in running {
+            write!(f, "; {:?} for {}", task.name, fit(task.running_for))?;
+        }
+        if let Some(starved) = &self.starved {
+            write!(f, "; {}", starved.words())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Normal tasks that wait for a slot behind tasks that do not end: the first of them is named, once.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::base::clock::Stamp;
+use crate::core::table::Status;
+use crate::model::id::Id;
+
+use super::actions::Actions;
+use super::notes::Note;
+use super::scheduler::{Core, Phase};
+
+/// A normal task that waited for a slot for [`STARVED`], and nobody's turn came meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Starved {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) number: u64,
+    /// When nothing but its queue held it any more.
+    pub(crate) since: Stamp,
+    pub(crate) told: Stamp,
+    /// Numbers and names of those that held the slots.
+    pub(crate) behind: Vec<(u64, Cow<'static, str>)>,
+    /// How many more did.
+    pub(crate) more: usize,
+}
+
+/// Twice as long as it takes until a running task is named: by then those that hold the slots have been.
+const STARVED: Duration = Duration::from_secs(60);
+
+/// How many names are kept of those that hold slots.
+const HOLDERS: usize = 16;
+/// How many starved tasks are kept for the report.
+const KEPT: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    /// Since when all slots have been held while a normal task waited and none of its queue started.
+    since: Option<Stamp>,
+    /// The first of them has been named.
+    told: bool,
+    /// Who holds a slot.
+    pub(super) holders: Vec<Id>,
+    starved: VecDeque<Starved>,
+}
+
+impl Core {
+    /// A task took a slot.
+    pub(super) fn slot_is_taken(&mut self, id: Id) {
+        self.crowd.holders.push(id);
+    }
+
+    /// A task has given its slot back.
+    pub(super) fn slot_is_left(&mut self, id: Id) {
+        if let Some(place) = self.crowd.holders.iter().rposition(|holder| *holder == id) {
+            self.crowd.holders.swap_remove(place);
+        }
+    }
+
+    /// The first of the normal queue has its slot: those behind it wait anew.
+    pub(super) fn the_queue_moves(&mut self) {
+        self.crowd.since = None;
+        self.crowd.told = false;
+    }
+
+    /// Notes since when no normal task could start, and names the first of them when that has lasted.
+    pub(super) fn watch_the_crowd(&mut self, now: Stamp, actions: &mut Actions) {
+        if self.normal.is_empty() || self.phase != Phase::Open || self.has_a_slot() {
+            return self.the_queue_moves();
+        }
+        let since = *self.crowd.since.get_or_insert(now);
+        if self.crowd.told || now < since.after(STARVED) {
+            return;
+        }
+        self.crowd.told = true;
+        let Some(first) = self.normal.first() else { return };
+        let record = self.table.live(first);
+        if std::mem::replace(&mut record.starved, true) {
+            return;
+        }
+        let (name, number) = (record.name.clone(), record.number);
+        let since = record.queued.unwrap_or(record.declared);
+        let mut holders: Vec<_> = self.crowd.holders.iter().filter_map(|id| self.holds_a_slot(*id)).collect();
+        holders.sort_unstable();
+        let more = holders.len().saturating_sub(HOLDERS);
+        holders.truncate(HOLDERS);
+        let starved = Starved { name, number, since, told: now, behind: holders, more };
+        if self.crowd.starved.len() == KEPT {
+            self.crowd.starved.pop_front();
+        }
+        self.crowd.starved.push_back(starved.clone());
+        self.note(Note::Starved(Box::new(starved.clone())));
+        actions.starved = Some(Box::new(starved));
+    }
+
+    /// Number and name of a task that holds a slot and does not lend it.
+    fn holds_a_slot(&self, id: Id) -> Option<(u64, Cow<'static, str>)> {
+        let record = self.table.get(id)?;
+        let holds = matches!(record.status, Status::Running | Status::Overdue) && !record.stuck;
+        (holds && !self.loans.lends(id)).then(|| (record.number, record.name.clone()))
+    }
+
+    /// When the first of those that wait for a slot is named.
+    pub(super) fn crowd_at(&self) -> Option<Stamp> {
+        self.crowd.since.filter(|_| !self.crowd.told).map(|since| since.after(STARVED))
+    }
+
+    /// Tasks that were named because they waited for a slot for too long; the last 256.
+    pub(crate) fn starved(&self) -> impl Iterator<Item = &Starved> {
+        self.crowd.starved.iter()
+    }
+
+    /// The one that waits now, if it was named.
+    pub(crate) fn starves(&self) -> Option<&Starved> {
+        let first = self.table.get(self.normal.first()?)?;
+        self.crowd.starved.back().filter(|starved| self.crowd.told && starved.number == first.number)
+    }
+}

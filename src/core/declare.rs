@@ -1,0 +1,230 @@
+//! A task is declared.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::base::clock::Stamp;
+use crate::core::table::{After, Record, Spec, Status, Successor};
+use crate::model::id::Id;
+use crate::model::outcome::{Outcome, SkipReason};
+use crate::model::queue::Queue;
+
+use super::actions::Actions;
+use super::notes::Note;
+use super::scheduler::{Core, Phase, Timer};
+use super::turn::Class;
+
+impl Core {
+    /// Takes a task in. It may be over at once: a false condition, a predecessor that did not complete, a
+    /// wrong declaration, a governor that is shutting down.
+    pub(crate) fn declare(&mut self, spec: Spec, now: Stamp, actions: &mut Actions) -> Id {
+        let Spec {
+            name,
+            queue,
+            condition,
+            blocking,
+            timeout,
+            no_later_than,
+            never_delay,
+            after,
+            declared_in,
+            invalid,
+        } = spec;
+        let verdict = self.verdict(condition, invalid);
+        let mut record = Record {
+            name,
+            number: self.table.declared(),
+            declared: now,
+            queued: None,
+            started: None,
+            finished: None,
+            outcome: None,
+            longest_poll: Duration::ZERO,
+            ties: None,
+            polls: 0,
+            attempts: 0,
+            fresh: false,
+            start_counted: false,
+            queue,
+            line: queue,
+            status: Status::Waiting,
+            class: queue.into(),
+            woken: false,
+            blocking,
+            demanded: false,
+            held_too_long: false,
+            head: false,
+            never_delay,
+            cancel_asked: false,
+            stuck: false,
+            was_stuck: false,
+            slow: false,
+            starved: false,
+            in_scope: false,
+            aside: false,
+            awaits_the_end: false,
+        };
+        let declarer = declared_in.and_then(|id| self.table.get(id));
+        record.in_scope = self.scope.takes(declarer);
+        if timeout.is_some() {
+            record.ties_mut().timeout = timeout;
+        }
+        if let Some(declarer) = declarer.filter(|_| self.records_segments) {
+            record.ties_mut().declared_in = Some(declarer.number);
+        }
+        let id = self.table.insert(record);
+        let verdict = self.tie(id, after, verdict);
+        self.unended += 1;
+        self.note(Note::Declared(id));
+        self.next_start.get_or_insert_with(|| now.after(self.profile.delay));
+        if queue == Queue::Idle {
+            self.idle_joins(now);
+        }
+        self.scope.declared(self.table.live(id));
+        match verdict {
+            Some(outcome) => self.end(id, outcome, now, actions),
+            None => {
+                if queue == Queue::Normal {
+                    self.draw_predecessors(id, false, now);
+                }
+                if let Some(limit) = no_later_than {
+                    let at = now.after(limit);
+                    let ties = self.table.live(id).ties_mut();
+                    ties.no_later = Some(at);
+                    ties.no_later_than = Some(limit);
+                    self.timers.insert((at, id, Timer::NoLaterThan));
+                }
+                if self.table.live(id).unsettled() == 0 {
+                    self.settled(id, now);
+                }
+                actions.lane = true;
+            }
+        }
+        id
+    }
+
+    /// What is known of the outcome before any predecessor is looked at.
+    fn verdict(&self, condition: bool, invalid: Option<Box<str>>) -> Option<Outcome> {
+        match (invalid, self.phase) {
+            (Some(why), _) => Some(Outcome::Invalid(why.into())),
+            (None, Phase::Closed(why)) => Some(Outcome::Cancelled(why)),
+            (None, Phase::Open) if !condition => Some(Outcome::Skipped(SkipReason::Condition)),
+            (None, Phase::Open) => None,
+        }
+    }
+
+    /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
+    fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
+        let mut tied = HashSet::new();
+        for After { id: predecessor, outcome: told, settled_will_do } in after {
+            let known = self.table.get(predecessor);
+            // Forgotten since, its handle still knows how it ended.
+            let outcome = known.map_or(told, |record| record.outcome.clone());
+            let name = known.map_or("a task that ended long ago".into(), |record| record.name.clone());
+            let number = known.map(|record| record.number);
+            let aside = known.is_some_and(|record| record.aside);
+            let awaits_the_end =
+                known.is_some_and(|record| record.awaits_the_end && record.outcome.is_none());
+            // Forgotten, it has ended; where even its handle did not know how when it was asked, not as it should.
+            let forgotten = known.is_none();
+            let ended = outcome.is_some() || forgotten;
+            let completed = outcome.map_or(!forgotten, |outcome| outcome.is_completed());
+            if verdict.is_none() && !completed && !settled_will_do {
+                verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into())));
+            }
+            let record = self.table.live(id);
+            record.aside |= aside;
+            record.awaits_the_end |= awaits_the_end;
+            let ties = record.ties_mut();
+            ties.waited_for.push(name);
+            ties.after.extend(number);
+            ties.after_settled.extend(number.filter(|_| settled_will_do));
+            if ended {
+                continue;
+            }
+            if tied.insert(predecessor) {
+                ties.predecessors.push(predecessor);
+                ties.unsettled += 1;
+                self.add_successor(predecessor, Successor { id, settled_will_do });
+            } else if !settled_will_do {
+                // Named twice: the stricter word holds. This task is the last that came after the other one.
+                let successors = &mut self.table.live(predecessor).ties_mut().successors;
+                if let Some(successor) = successors.iter_mut().rev().find(|successor| successor.id == id) {
+                    successor.settled_will_do = false;
+                }
+            }
+        }
+        verdict
+    }
+
+    /// Those that have ended meanwhile must not add up behind a predecessor that runs for ever.
+    fn add_successor(&mut self, predecessor: Id, successor: Successor) {
+        let mut successors = std::mem::take(&mut self.table.live(predecessor).ties_mut().successors);
+        if successors.len() == successors.capacity() {
+            successors
+                .retain(|known| self.table.get(known.id).is_some_and(|record| record.outcome.is_none()));
+        }
+        successors.push(successor);
+        self.table.live(predecessor).ties_mut().successors = successors;
+    }
+
+    /// What a task comes after is as urgent as the task itself: predecessors that have not started move into the
+    /// normal queue, with their numbers; to its head where the task is past its own deadline.
+    pub(super) fn draw_predecessors(&mut self, id: Id, head: bool, now: Stamp) {
+        let predecessors_of = |core: &Core, id: Id| -> Vec<Id> {
+            core.table
+                .get(id)
+                .and_then(|record| record.ties.as_ref())
+                .map_or(Vec::new(), |ties| ties.predecessors.clone())
+        };
+        let mut drawn = predecessors_of(self, id);
+        // Those that run already too.
+        self.raise_all(drawn.clone(), Class::Normal);
+        while let Some(id) = drawn.pop() {
+            if self.draw(id, head, now) {
+                drawn.extend(predecessors_of(self, id));
+            }
+        }
+    }
+
+    /// Moves an unstarted task into the normal queue; false where there is nothing to move.
+    fn draw(&mut self, id: Id, head: bool, now: Stamp) -> bool {
+        let Some(record) = self.table.get_mut(id) else { return false };
+        if record.status.has_started() || (record.line == Queue::Normal && record.head >= head) {
+            return false;
+        }
+        let queued = record.status == Status::Queued;
+        if queued {
+            self.leave_line(id);
+        }
+        let record = self.table.live(id);
+        let rests = record.status == Status::Resting;
+        if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle && !rests {
+            self.idle_leaves(now);
+        }
+        self.table.live(id).head |= head;
+        if queued {
+            self.enter_line(id);
+        }
+        true
+    }
+
+    /// An idle task's own deadline has passed: it goes to the head of the normal queue and still takes a slot.
+    pub(super) fn no_later(&mut self, id: Id, now: Stamp) {
+        self.raise_all(vec![id], Class::Normal);
+        self.draw(id, true, now);
+        self.draw_predecessors(id, true, now);
+    }
+
+    /// Nothing but its queue holds the task any more.
+    pub(super) fn settled(&mut self, id: Id, now: Stamp) {
+        let record = self.table.live(id);
+        record.queued = Some(now);
+        if record.demanded {
+            record.status = Status::Demanded;
+            self.demanded.push_back(id);
+        } else {
+            self.enter_line(id);
+        }
+    }
+}

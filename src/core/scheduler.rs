@@ -1,0 +1,241 @@
+//! The state of the core, and what time alone changes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use crate::base::clock::Stamp;
+use crate::model::gate_rules::GateRules;
+use crate::model::id::Id;
+use crate::model::outcome::CancelReason;
+use crate::model::profile::Profile;
+
+use super::actions::{Actions, Work};
+use super::delay::Mischief;
+use super::gate::Gate;
+use super::in_flight::InFlight;
+use super::notes::{Cost, Note};
+use super::poll::Polling;
+use super::ready_queue::Line;
+use super::stalls::Stalls;
+use super::stops::Stops;
+use super::table::Table;
+use super::{crowd, hold, loans, scope, turn};
+
+/// Whether new tasks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    Closed(CancelReason),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A task's own timeout.
+    Timeout,
+    /// The end of the monkey's delay.
+    Monkey,
+    /// An idle task's own deadline for its start.
+    NoLaterThan,
+    /// The end of the rest between two attempts.
+    Again,
+}
+
+/// All run state of one governor.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(super) profile: Profile,
+    pub(super) table: Table,
+    pub(super) normal: Line,
+    pub(super) idle: Line,
+    /// In order of demand; they pass gate, pulse, slots and monkey.
+    pub(super) demanded: VecDeque<Id>,
+    /// Who is woken, and whose turn it is.
+    pub(super) turns: turn::Turns,
+    pub(super) timers: BTreeSet<(Stamp, Id, Timer)>,
+    pub(super) gate: Gate,
+    pub(super) in_flight: InFlight,
+    pub(super) stalls: Stalls,
+    pub(super) stops: Stops,
+    pub(super) mischief: Option<Mischief>,
+    pub(super) phase: Phase,
+    /// Nobody can declare a task any more.
+    pub(super) deserted: bool,
+    /// Tasks that hold a slot.
+    pub(super) running: usize,
+    /// Of those, the ones whose handle is resolved already.
+    pub(super) overdue: usize,
+    /// Tasks whose handle is not resolved or whose code may still run.
+    pub(super) unended: usize,
+    /// Idle tasks that have not started.
+    pub(super) idle_unstarted: usize,
+    /// Idle tasks that hold a slot.
+    pub(super) idle_running: usize,
+    /// Since when the idle queue has been kept from every slot by normal tasks.
+    pub(super) starving: Option<Stamp>,
+    /// The same of normal tasks, which nobody helps.
+    pub(super) crowd: crowd::Crowd,
+    /// The idle start that is due and held because the application is busy again.
+    pub(super) holding: Option<hold::Holding>,
+    pub(super) holds: VecDeque<hold::Held>,
+    pub(super) holds_forgotten: u64,
+    /// Records to forget.
+    pub(super) retired: Vec<Id>,
+    pub(super) max_hold: Duration,
+    /// No ordinary start before this moment: the delay, then the pulse.
+    pub(super) next_start: Option<Stamp>,
+    pub(super) polling: Option<Polling>,
+    /// Polls that the lane has given up and that have not returned.
+    pub(super) stuck: Vec<Polling>,
+    /// Running tasks that wait for others: they lend their slots.
+    pub(super) loans: loans::Loans,
+    /// When each running task started, for naming the slow ones; those that have ended fall out at the front.
+    pub(super) starts: VecDeque<(Stamp, Id)>,
+    /// Up to which place a shutdown has cancelled what was queued; none where there is nothing to cancel.
+    pub(super) cancelled_to: Option<usize>,
+    /// What happened, for those who listen; empty where nobody does.
+    pub(super) notes: Vec<Note>,
+    pub(super) listening: bool,
+    pub(super) records_segments: bool,
+    pub(super) scope: scope::Scope,
+    /// What the application itself counts: name, whether it went well, when.
+    pub(super) outcomes: VecDeque<(Cow<'static, str>, bool, Stamp)>,
+    pub(super) outcomes_forgotten: u64,
+    /// What the governor itself has spent.
+    pub(super) cost: Cost,
+    pub(super) seed: u64,
+}
+
+impl Core {
+    pub(crate) fn new(profile: Profile, gate: GateRules, seed: u64) -> Core {
+        let max_hold = gate.max_hold;
+        let mischief = profile.monkey.clone().map(|monkey| Mischief::new(monkey, seed));
+        Core {
+            profile,
+            table: Table::default(),
+            normal: Line::default(),
+            idle: Line::default(),
+            demanded: VecDeque::new(),
+            turns: turn::Turns::default(),
+            timers: BTreeSet::new(),
+            gate: Gate::new(gate),
+            in_flight: InFlight::default(),
+            stalls: Stalls::default(),
+            stops: Stops::default(),
+            mischief,
+            phase: Phase::Open,
+            deserted: false,
+            running: 0,
+            overdue: 0,
+            unended: 0,
+            idle_unstarted: 0,
+            idle_running: 0,
+            starving: None,
+            crowd: crowd::Crowd::default(),
+            holding: None,
+            holds: VecDeque::new(),
+            holds_forgotten: 0,
+            retired: Vec::new(),
+            max_hold,
+            next_start: None,
+            polling: None,
+            stuck: Vec::new(),
+            loans: loans::Loans::default(),
+            starts: VecDeque::new(),
+            cancelled_to: None,
+            notes: Vec::new(),
+            listening: false,
+            records_segments: false,
+            scope: scope::Scope::default(),
+            outcomes: VecDeque::new(),
+            outcomes_forgotten: 0,
+            cost: Cost::default(),
+            seed,
+        }
+    }
+
+    /// Keeps when each task was polled.
+    pub(crate) fn record_segments(&mut self) {
+        self.records_segments = true;
+    }
+
+    pub(crate) fn records_segments(&self) -> bool {
+        self.records_segments
+    }
+
+    /// Lets time pass: limits and delays that are over, and the gate's timeout.
+    pub(crate) fn advance(&mut self, now: Stamp, actions: &mut Actions) {
+        while let Some(&(at, id, timer)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            match timer {
+                Timer::Timeout => self.timeout_passed(id, now, actions),
+                Timer::Monkey => self.delay_over(id),
+                Timer::NoLaterThan => self.no_later(id, now),
+                Timer::Again => self.rest_is_over(id, now),
+            }
+        }
+        if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
+            self.note(Note::GateOpened);
+        }
+        self.watch_for_starving(now);
+        self.feed_the_starving(now);
+        self.watch_the_crowd(now, actions);
+        self.watch_for_holds(now);
+        self.name_the_slow(now, actions);
+        self.cancel_piece(now, actions);
+    }
+
+    /// When there is something to do; call [`advance`](Core::advance) before.
+    pub(crate) fn work(&self, now: Stamp) -> Work {
+        if self.unended == 0 {
+            return Work::Over;
+        }
+        let demanded = !self.demanded.is_empty() && self.phase == Phase::Open;
+        if demanded || self.turns.anyone_woken() || self.cancelled_to.is_some() {
+            return Work::Now;
+        }
+        let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());
+        let held = start.and_then(|_| self.held_until(now)).filter(|_| self.normal.is_empty());
+        let start = start.max(held);
+        if start.is_some_and(|at| at <= now) {
+            return Work::Now;
+        }
+        let timer = self.timers.first().map(|(at, ..)| *at);
+        let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
+        let fed = self.starving.map(|since| since.after(self.max_hold));
+        match [start, timer, timeout, fed, self.slow_at(), self.crowd_at()].into_iter().flatten().min() {
+            Some(at) => Work::At(at),
+            None => Work::Event,
+        }
+    }
+
+    /// No ordinary start before this moment.
+    pub(crate) fn next_start(&self) -> Option<Stamp> {
+        self.next_start
+    }
+
+    /// Whether a task has not ended.
+    pub(crate) fn has_work(&self) -> bool {
+        self.unended > 0
+    }
+
+    /// Whether the runtime is gone: nothing can be polled any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.phase == Phase::Closed(CancelReason::RuntimeGone)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+}

@@ -1,0 +1,39 @@
+//! Normal tasks must not keep the idle queue out for ever.
+
+use crate::base::clock::Stamp;
+use crate::core::table::Status;
+
+use super::scheduler::{Core, Phase};
+
+impl Core {
+    /// Idle tasks starve from the moment at which normal tasks keep them out until one of them starts: a slot that is
+    /// free between two normal tasks is no relief.
+    pub(super) fn watch_for_starving(&mut self, now: Stamp) {
+        if self.idle_running > 0 || self.idle.is_empty() || !self.gate.is_open() || self.phase != Phase::Open
+        {
+            self.starving = None;
+        } else if !self.normal.is_empty() || !self.has_a_slot() {
+            self.starving.get_or_insert(now);
+        }
+    }
+
+    /// The first idle task that has starved for `max_hold` is demanded by the governor itself, one at a time.
+    pub(super) fn feed_the_starving(&mut self, now: Stamp) {
+        if self.starving.is_none_or(|since| now < since.after(self.max_hold)) {
+            return;
+        }
+        self.starving = None;
+        while let Some(id) = self.idle.first() {
+            self.leave_line(id);
+            // The monkey's victim: its turn has come, and with it its delay.
+            if self.begin_delay(id, now) {
+                continue;
+            }
+            let record = self.table.live(id);
+            record.held_too_long = true;
+            record.status = Status::Demanded;
+            self.demanded.push_back(id);
+            return;
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Plain data that users and all other layers speak of.
+
+pub(crate) mod id;
+pub(crate) mod queue;
+pub(crate) mod outcome;
+pub(crate) mod error;
+pub(crate) mod profile;
+pub(crate) mod monkey;
+pub(crate) mod gate_rules;
+pub(crate) mod gate_state;
+pub(crate) mod event;

@@ -1,0 +1,265 @@
+//! What callers can do wrong, and what a handle says when its task gave no value.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::outcome::Outcome;
+
+/// Any error a task may return.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a task gave no value: its name, its [`Outcome`] and, where it failed, the error it returned.
+///
+/// Cheap to clone. [`Error::source`] is the task's own error where there is one.
+#[derive(Clone)]
+pub struct TaskError(Arc<Inner>);
+
+struct Inner {
+    task: Cow<'static, str>,
+    why: Why,
+    source: Option<BoxError>,
+}
+
+#[derive(Debug)]
+enum Why {
+    Ended(Outcome),
+    /// The names of the tasks that wait for each other, the first again at the end.
+    Cycle(Vec<String>),
+}
+
+impl TaskError {
+    pub(crate) fn new(task: Cow<'static, str>, outcome: Outcome, source: Option<BoxError>) -> TaskError {
+        TaskError(Arc::new(Inner { task, why: Why::Ended(outcome), source }))
+    }
+
+    /// `path` begins and ends with the task that was about to wait.
+    pub(crate) fn cycle(path: Vec<String>) -> TaskError {
+        let task = path.get(1).or(path.first()).cloned().unwrap_or_default();
+        TaskError(Arc::new(Inner { task: task.into(), why: Why::Cycle(path), source: None }))
+    }
+
+    /// The name under which the task was declared that was waited for.
+    pub fn task(&self) -> &str {
+        &self.0.task
+    }
+
+    /// How the task ended. `None` where it has not: the wait was refused, see [`is_cycle`](TaskError::is_cycle).
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.0.why {
+            Why::Ended(outcome) => Some(outcome),
+            Why::Cycle(_) => None,
+        }
+    }
+
+    /// The wait would have closed a cycle of tasks that wait for each other, or of a task with itself.
+    pub fn is_cycle(&self) -> bool {
+        !self.cycle_path().is_empty()
+    }
+
+    /// The names along that cycle; it begins and ends with the task that was about to wait. Empty otherwise.
+    pub fn cycle_path(&self) -> &[String] {
+        match &self.0.why {
+            Why::Cycle(path) => path,
+            Why::Ended(_) => &[],
+        }
+    }
+
+    /// The task returned `Err`.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Failed(_)))
+    }
+
+    /// The task panicked.
+    pub fn is_panicked(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Panicked(_)))
+    }
+
+    /// The task's `timeout` passed.
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::TimedOut { .. }))
+    }
+
+    /// The task's condition was false, or a predecessor did not complete.
+    pub fn is_skipped(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Skipped(_)))
+    }
+
+    /// The task was cancelled: by its handle, by a shutdown, or because the runtime went away.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Cancelled(_)))
+    }
+
+    /// The task was left behind while its code was still running.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Abandoned))
+    }
+
+    /// The task was declared wrongly.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Invalid(_)))
+    }
+}
+
+impl fmt::Debug for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskError")
+            .field("task", &self.0.task)
+            .field("why", &self.0.why)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.why {
+            Why::Ended(outcome) => write!(f, "task {:?} {outcome}", self.0.task),
+            Why::Cycle(path) => {
+                write!(f, "waiting for task {:?} would never end: ", self.0.task)?;
+                let path: Vec<String> = path.iter().map(|name| format!("{name:?}")).collect();
+                f.write_str(&path.join(" waits for "))
+            }
+        }
+    }
+}
+
+impl Error for TaskError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as &(dyn Error + 'static))
+    }
+}
+
+/// Why a report cannot be replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayError(Unplayable);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unplayable {
+    Profile(ConfigError),
+    Version(u32),
+    NoSegments,
+    Unended(usize),
+}
+
+impl ReplayError {
+    pub(crate) fn new(why: Unplayable) -> ReplayError {
+        ReplayError(why)
+    }
+
+    /// The profile has a value that is not allowed; [`Error::source`] is the [`ConfigError`].
+    pub fn is_profile(&self) -> bool {
+        matches!(self.0, Unplayable::Profile(_))
+    }
+
+    /// The report is of a form that this version does not know.
+    pub fn is_version(&self) -> bool {
+        matches!(self.0, Unplayable::Version(_))
+    }
+
+    /// The report does not say when its tasks were polled.
+    pub fn is_no_segments(&self) -> bool {
+        self.0 == Unplayable::NoSegments
+    }
+
+    /// The report was taken before all of its tasks had ended.
+    pub fn is_unended(&self) -> bool {
+        matches!(self.0, Unplayable::Unended(_))
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Unplayable::Profile(error) => write!(f, "the profile is wrong: {error}"),
+            Unplayable::Version(version) => {
+                write!(f, "a report of version {version}; this library replays version 1")
+            }
+            Unplayable::NoSegments => f.write_str(
+                "the report does not say when its tasks were polled; build the governor with `record_segments()`",
+            ),
+            Unplayable::Unended(tasks) => {
+                write!(f, "{tasks} tasks had not ended when the report was taken; take it with `finished().await`")
+            }
+        }
+    }
+}
+
+impl Error for ReplayError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Unplayable::Profile(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a configuration: every bad field at once, each with its value and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    kind: Kind,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Value,
+    NoRuntime,
+}
+
+impl ConfigError {
+    pub(crate) fn value(problem: String) -> ConfigError {
+        ConfigError { kind: Kind::Value, problems: vec![problem] }
+    }
+
+    pub(crate) fn no_runtime() -> ConfigError {
+        let problem =
+            "runtime: no tokio runtime is running here; call build() inside one, or give `.runtime(handle)`";
+        ConfigError { kind: Kind::NoRuntime, problems: vec![problem.to_owned()] }
+    }
+
+    /// Says where the bad fields came from.
+    pub(crate) fn within(mut self, origin: &str) -> ConfigError {
+        for problem in &mut self.problems {
+            *problem = format!("{origin}: {problem}");
+        }
+        self
+    }
+
+    /// Joins what several checks found.
+    pub(crate) fn all(found: impl IntoIterator<Item = ConfigError>) -> Result<(), ConfigError> {
+        found
+            .into_iter()
+            .reduce(|mut all, next| {
+                all.problems.extend(next.problems);
+                if next.kind == Kind::NoRuntime {
+                    all.kind = Kind::NoRuntime;
+                }
+                all
+            })
+            .map_or(Ok(()), Err)
+    }
+
+    /// A field has a value that is not allowed.
+    pub fn is_value(&self) -> bool {
+        self.kind == Kind::Value
+    }
+
+    /// There was no tokio runtime to take.
+    pub fn is_no_runtime(&self) -> bool {
+        self.kind == Kind::NoRuntime
+    }
+
+    /// One line a bad field, in the form `field: value; what is allowed`.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.join("\n"))
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,53 @@
+//! The probe: one task that looks whether the loops come round. It runs while an idle task waits for the gate
+//! and not a moment longer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout_at;
+
+use crate::shell::shared::Shared;
+
+use crate::shell::observe::another_is_polled;
+
+/// How long the probe sleeps between two looks. tokio rounds up to whole milliseconds, so a look comes every 6
+/// to 7 ms: a stall of 60 ms is late by at least 52 ms whenever in between it began, and one of 50 ms by no
+/// more than 51.
+const PERIOD: Duration = Duration::from_millis(6);
+/// A look that comes this much too late means that a loop did not come round for a long task's time; the one millisecond
+/// is the timer's own step.
+const LATE: Duration = Duration::from_millis(51);
+
+/// The body of the probe's task.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    let mut last = shared.clock.now_inside();
+    let mut workers = shared.workers.clone().map(|workers| workers.watch(shared.clock.instant(last)));
+    loop {
+        let regular = shared.clock.instant(last.after(PERIOD));
+        let sooner = workers.as_ref().and_then(|workers| workers.look_again(shared.clock.instant(last)));
+        let planned = sooner.map_or(regular, |at| at.min(regular));
+        // Made before the look, so that the end of the need is not missed.
+        let over = shared.probe_over.wait();
+        if shared.lock().retire_probe() {
+            return;
+        }
+        if timeout_at(planned, over).await.is_ok() {
+            continue;
+        }
+        another_is_polled();
+        let now = shared.clock.now_inside();
+        let planned = shared.clock.stamp(planned);
+        let gaps = workers.as_mut().map_or(Vec::new(), |workers| workers.look(shared.clock.instant(now)));
+        shared.judge(|core, _, actions| {
+            if now.since(planned) >= LATE {
+                core.saw_stall(planned, now, None);
+            }
+            for gap in gaps {
+                let end = gap.end.map_or(now, |end| shared.clock.stamp(end));
+                core.saw_stall(shared.clock.stamp(gap.start), end, Some(gap.worker));
+            }
+            core.beat(now, actions);
+        });
+        last = now;
+    }
+}
