@@ -45,62 +45,37 @@
 //!
 //! `http` (default), `tls`, `spool` (default). Without any there is the client with a transport of your own, and [`wire`].
 
-// What both sides speak.
+// In the order of the layers: each knows only those above it in this list.
 pub mod wire;
-
-// The way of an event.
-mod early;
-mod post;
-mod privacy;
-mod identity;
-mod clock;
-mod core;
-mod endpoint;
-mod verdict;
-mod token;
-mod transport;
-mod quiet;
-mod within;
-mod driver;
-mod receipt;
+mod base;
 #[cfg(feature = "spool")]
 mod spool;
-#[cfg(feature = "spool")]
-mod dead;
-mod ledger;
+mod transport;
+mod engine;
+mod state;
+mod driver;
+mod api;
 
-// The handle and what it is built with.
-mod builder;
-mod launch;
-mod shared;
-mod beacon;
-mod answer;
-mod event;
-mod health;
-mod error;
-mod signals;
-
-pub mod testing;
-
-pub use beacon::{Beacon, Flushed};
-pub use builder::BeaconBuilder;
+pub use api::beacon::{Beacon, Flushed};
+pub use api::builder::BeaconBuilder;
 #[cfg(feature = "spool")]
 #[doc(hidden)]
-pub use dead::command_line;
+pub use api::dead::command_line;
 #[cfg(feature = "spool")]
-pub use dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
-pub use early::Early;
-pub use endpoint::HeldReason;
-pub use error::Error;
-pub use event::{BeaconEvent, BeaconEvents, Next};
-pub use health::{EndpointState, Health, SpoolState};
-pub use ledger::DropReason;
-pub use post::Post;
-pub use receipt::{NotDurable, Receipt};
-pub use signals::{Left, OnSignal, Signal};
+pub use api::dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
+pub use api::early::Early;
+pub use api::error::Error;
+pub use api::event::{BeaconEvent, BeaconEvents, Next};
+pub use api::health::{EndpointState, Health, SpoolState};
+pub use api::post::Post;
+pub use api::receipt::{NotDurable, Receipt};
+pub use api::signal::{Left, OnSignal, Signal};
+pub use api::testing;
+pub use engine::endpoint::HeldReason;
+pub use engine::ledger::DropReason;
 #[cfg(feature = "spool")]
 pub use spool::{Durability, SpoolError, SpoolOptions};
-pub use token::Token;
+pub use state::token::Token;
 #[cfg(feature = "http")]
 pub use transport::http::{EndpointError, HttpTransport};
 pub use transport::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::token::Token;
+use crate::state::token::Token;
 use crate::wire::Headers;
 
 /// One try of one batch. Its `Debug` says how long the body is, not what the users did.
@@ -78,7 +78,7 @@ pub type Sending = Pin<Box<dyn Future<Output = Result<Response, TransportError>>
 /// An answer that settles a batch is an [`Ack`](crate::wire::Ack) as JSON; a server of your own makes one with
 /// [`Ack::all_accepted`](crate::wire::Ack::all_accepted) or [`Ack::from_verdicts`](crate::wire::Ack::from_verdicts).
 ///
-/// Two of them come with the crate: `HttpTransport`, and [`ScriptedTransport`](crate::testing::ScriptedTransport) for tests.
+/// Two of them come with the crate: `HttpTransport`, and [`ScriptedTransport`](crate::api::testing::ScriptedTransport) for tests.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Sends. The future is polled on the beacon's runtime, is bounded by the beacon's own time limit and may be dropped
     /// at any moment; a panic in it counts as no answer.

@@ -17,10 +17,10 @@ use self::calls::{Call, Done};
 use self::trouble::{Attempt, Trouble};
 use self::worker::Worker;
 use super::Driver;
-use crate::answer::{Answerer, Asker};
-use crate::core::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
-use crate::dead::{DeadId, DeadLetter};
+use crate::api::dead::{DeadId, DeadLetter};
+use crate::engine::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
 use crate::spool::{Durability, SpoolOptions};
+use crate::state::reply::{Answerer, Asker};
 
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -232,7 +232,7 @@ impl Driver {
             }
             None => {}
         }
-        if self.disk.closing || self.phase().is_some_and(|phase| phase != super::leave::Phase::Sending) {
+        if self.disk.closing || self.phase().is_some_and(|phase| phase != super::shutdown::Phase::Sending) {
             return;
         }
         let attempt = self.disk.trouble.map(|trouble| trouble.attempt(now));

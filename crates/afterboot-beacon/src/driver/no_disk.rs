@@ -4,9 +4,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::Driver;
-use crate::answer::Answerer;
-use crate::core::{Batch, Moment, Now};
-use crate::shared::Shared;
+use crate::engine::{Batch, Moment, Now};
+use crate::state::reply::Answerer;
+use crate::state::shared::Shared;
 
 /// How long a beacon that is dropped may take to save what it has.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);

@@ -1,8 +1,8 @@
 //! What the log says of an endpoint that takes nothing: when it begins and when it is over, not at each try.
 
 use super::Driver;
-use crate::core::{Moment, Now, Outcome};
-use crate::endpoint::{HeldReason, State};
+use crate::engine::endpoint::{HeldReason, State};
+use crate::engine::{Moment, Now, Outcome};
 
 /// Since when nothing arrives.
 #[derive(Debug)]

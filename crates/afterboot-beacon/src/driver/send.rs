@@ -7,15 +7,15 @@ use tokio::task;
 use tokio::time::Instant;
 
 use super::Driver;
-use crate::core::{Now, Outcome, Outgoing};
-use crate::endpoint::{HeldReason, State};
-use crate::event::BeaconEvent;
-use crate::quiet::quiet;
-use crate::shared::lock;
+use crate::api::event::BeaconEvent;
+use crate::base::quiet::quiet;
+use crate::base::within::within;
+use crate::engine::endpoint::{HeldReason, State};
+use crate::engine::verdict::judge;
+use crate::engine::{Now, Outcome, Outgoing};
+use crate::state::shared::lock;
 use crate::transport::{Request, Response};
-use crate::verdict::judge;
 use crate::wire::{Headers, StreamId, Verdict};
-use crate::within::within;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Driver {
             batch: Some(name.clone()),
             sent_at: now.wall,
             mono: now.mono,
-            boot: crate::clock::boot_id().to_string(),
+            boot: crate::state::clock::boot_id().to_string(),
             events_boot: batch.boot.to_string(),
             attempt: batch.attempts,
             sender,

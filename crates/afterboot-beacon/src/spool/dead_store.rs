@@ -7,7 +7,7 @@ use super::store::{delete, make_room};
 use super::{
     Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Stamp, Totals, Why, sql,
 };
-use crate::dead::{DeadId, DeadLetter};
+use crate::api::dead::{DeadId, DeadLetter};
 
 // What a replayed batch lives at least, whatever its first life was.
 const MIN_LIFE_MS: u64 = 60 * 60 * 1000;

@@ -10,7 +10,7 @@ use super::db::{self, Db};
 use super::place::{Home, Root, Take, db_in, process_name};
 use super::store::delete;
 use super::{Durability, RowId, SpoolError, Stamp, Totals, Why, dead_store, sql};
-use crate::dead::{DeadId, DeadLetter, ProcessSpool};
+use crate::api::dead::{DeadId, DeadLetter, ProcessSpool};
 
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
 

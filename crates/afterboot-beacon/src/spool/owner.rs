@@ -21,7 +21,7 @@ use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
 
 use super::place::same_file;
-use crate::identity;
+use crate::state::identity;
 
 const ALIVE: &str = "alive";
 

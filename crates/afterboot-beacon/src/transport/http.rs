@@ -23,7 +23,7 @@ use hyper_util::rt::TokioTimer;
 use tokio::runtime::Handle;
 
 use super::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
-use crate::quiet::QuietExecutor;
+use crate::base::quiet::QuietExecutor;
 use connect::Bounded;
 use names::Names;
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::{DeadCommand, InHand, rows};
-use crate::core::{Batch, Core, Now};
-use crate::dead::{DeadId, DeadLetter};
+use crate::api::dead::{DeadId, DeadLetter};
+use crate::api::event::BeaconEvent;
 use crate::driver::Driver;
-use crate::event::BeaconEvent;
-use crate::ledger::DropReason;
+use crate::engine::ledger::DropReason;
+use crate::engine::{Batch, Core, Now};
 use crate::spool::{
     Adopted, Change, Durability, Erased, Evicted, Lost, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
     SpoolError, SpoolOptions, Stamp,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::calls::{Answer, Call};
 use super::{Disk, InHand, TIME_LIMIT, rows};
-use crate::core::{Batch, Now};
-use crate::shared::Shared;
+use crate::engine::{Batch, Now};
 use crate::spool::RowId;
+use crate::state::shared::Shared;
 
 /// A runtime that goes away waits this long for a call that is under way.
 const LAST_MOMENT: Duration = Duration::from_millis(200);

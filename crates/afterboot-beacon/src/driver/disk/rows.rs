@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::clock;
-use crate::core::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
-use crate::ledger::DropReason;
+use crate::engine::ledger::DropReason;
+use crate::engine::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
 };
+use crate::state::clock;
 use crate::wire::{self, Gap, gunzip};
 
 /// The clocks that the spool tells ages by.

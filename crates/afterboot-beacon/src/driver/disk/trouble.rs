@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{Disk, InHand, rows};
-use crate::core::{Moment, Now};
+use crate::api::event::BeaconEvent;
 use crate::driver::Driver;
-use crate::event::BeaconEvent;
-use crate::shared::lock;
+use crate::engine::{Moment, Now};
+use crate::state::shared::lock;
 
 /// Whoever wants something of a disk that has failed within this time hears so; later, the disk is asked.
 const FAILED_JUST_NOW: Duration = Duration::from_millis(500);

@@ -5,8 +5,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::calls::{Call, Done};
-use crate::answer::{self, Answerer, Asker};
 use crate::spool::{Durability, Stamp};
+use crate::state::reply::{self, Answerer, Asker};
 
 /// Ends, and closes the spool, when this is dropped and the calls before that are done.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Worker {
 
     /// A thread that is gone drops the answerer, which is an answer.
     pub(super) fn ask(&self, call: Call, durability: Durability, now: Stamp) -> Asker<Done> {
-        let (answer, asker) = answer::channel();
+        let (answer, asker) = reply::channel();
         let _ = self.0.send(Job { call, durability, now, answer });
         asker
     }

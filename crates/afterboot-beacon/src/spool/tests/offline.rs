@@ -1,5 +1,5 @@
 use super::*;
-use crate::dead::{DeadId, DeadLetters};
+use crate::api::dead::{DeadId, DeadLetters};
 
 fn all(reader: &DeadLetters) -> Vec<DeadId> {
     reader.list(None, 100).unwrap().iter().map(|letter| letter.id()).collect()
@@ -89,7 +89,7 @@ fn what_a_tool_erases_is_declared_by_who_comes_next() {
     place.orphan_of("app", &rows.collect::<Vec<_>>(), &[letter(of("u", 900))]);
     place.orphan_of("other", &[NewRow { stream: stream(2), ..of("u", 4) }], &[]);
     DeadLetters::open(place.root()).unwrap().erase_user("u").unwrap();
-    let now = crate::clock::stamp();
+    let now = crate::state::clock::stamp();
     let mut gaps = Vec::new();
     for app in ["app", "other"] {
         let mut spool = Spool::open(&place.options(), app).unwrap();

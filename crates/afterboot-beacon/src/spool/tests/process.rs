@@ -70,7 +70,7 @@ fn what_was_put_survives_kill_9_and_is_adopted() {
     let other = Other::start(&place, "write");
     let mut spool = place.open();
     assert_eq!(spool.adopt(None, &stamp(NOW), 1000).rows, 0, "it lives");
-    let listed = crate::dead::DeadLetters::open(place.root()).unwrap().list(None, 9).unwrap();
+    let listed = crate::api::dead::DeadLetters::open(place.root()).unwrap().list(None, 9).unwrap();
     assert_eq!(listed.len(), 1, "its dead letters can be read meanwhile");
     other.kill();
     let adopted = spool.adopt(None, &stamp(NOW), 1000);

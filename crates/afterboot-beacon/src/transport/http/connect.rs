@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::Uri;
 use tower_service::Service;
 
-use crate::within::within;
+use crate::base::within::within;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

@@ -1,0 +1,15 @@
+//! What the application builds, calls and hears.
+
+pub(crate) mod beacon;
+pub(crate) mod builder;
+#[cfg(feature = "spool")]
+pub(crate) mod dead;
+pub(crate) mod early;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod health;
+pub(crate) mod launch;
+pub(crate) mod post;
+pub(crate) mod receipt;
+pub(crate) mod signal;
+pub mod testing;

@@ -1,0 +1,356 @@
+//! What a beacon is told before it is built. Setters store; [`build`](BeaconBuilder::build) checks everything at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::api::beacon::Beacon;
+use crate::api::early::Early;
+use crate::api::error::Error;
+use crate::api::launch::{Launch, TransportSource};
+use crate::api::post::VITAL_AT_MOST;
+use crate::driver::DiskOptions;
+use crate::engine::Limits;
+#[cfg(feature = "spool")]
+use crate::spool::{Durability, SpoolOptions};
+use crate::state::clock::Wall;
+use crate::state::identity;
+use crate::state::privacy::AllowLists;
+use crate::state::shared::Delays;
+use crate::state::token::{Token, Tokens};
+use crate::transport::Transport;
+use crate::wire::{MAX_BODY, MAX_EVENTS};
+
+/// How long an event is worth something: 24 h, from Facebook's Banzai client.
+pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 3600);
+
+/// A body needs room for its head and one event.
+const MIN_BATCH_BYTES: usize = 1024;
+
+/// Describes a [`Beacon`].
+///
+/// | Setting | Default | Where from |
+/// | --- | --- | --- |
+/// | vital delay, basic delay | 1 s, 5 s | a published rewrite of Facebook's Banzai client |
+/// | events a batch | 100 | a published tracker design |
+/// | bytes a batch, before compression | 65,536 | Banzai |
+/// | events in memory | 20,000 | about 5 MB of small events |
+/// | bytes in memory | 32 MiB | a bound for large ones |
+/// | time limit of a request | 10 s | twice the basic delay |
+/// | expiry | 24 h | Banzai |
+/// | replay spread | 30 s | replicas that restart together do not send their backlogs together |
+#[must_use = "a builder does nothing before build()"]
+#[derive(Debug)]
+pub struct BeaconBuilder {
+    app: String,
+    transport: Option<TransportSource>,
+    endpoint_is_wrong: bool,
+    /// How many times something to send by was given.
+    transports: u32,
+    tokens: Tokens,
+    user: Option<String>,
+    session: Option<String>,
+    limits: Limits,
+    delays: Delays,
+    time_limit: Duration,
+    expiry: Duration,
+    allow: AllowLists,
+    early: Option<&'static Early>,
+    runtime: Option<Handle>,
+    wall: Wall,
+    seed: Option<u64>,
+    faults: Vec<String>,
+    #[cfg(feature = "spool")]
+    spool: Option<SpoolOptions>,
+    #[cfg(feature = "spool")]
+    durability: Durability,
+}
+
+impl BeaconBuilder {
+    pub(crate) fn new(app: String) -> BeaconBuilder {
+        BeaconBuilder {
+            app,
+            transport: None,
+            endpoint_is_wrong: false,
+            transports: 0,
+            tokens: Tokens::none(),
+            user: None,
+            session: None,
+            limits: Limits {
+                events: 20_000,
+                bytes: 32 * 1024 * 1024,
+                batch_events: MAX_EVENTS,
+                batch_bytes: MAX_BODY,
+                replay_spread: Duration::from_secs(30),
+                keeps_letters: false,
+            },
+            delays: Delays { vital: Duration::from_secs(1), basic: Duration::from_secs(5) },
+            time_limit: Duration::from_secs(10),
+            expiry: EXPIRY,
+            allow: AllowLists::default(),
+            early: None,
+            runtime: None,
+            wall: Wall::System,
+            seed: None,
+            faults: Vec::new(),
+            #[cfg(feature = "spool")]
+            spool: None,
+            #[cfg(feature = "spool")]
+            durability: Durability::Process,
+        }
+    }
+
+    /// Sends by HTTP to this URL. `http://`, or `https://` with the feature `tls`; no credentials in it: a token has
+    /// its own setter.
+    #[cfg(feature = "http")]
+    pub fn endpoint(mut self, url: &str) -> BeaconBuilder {
+        self.transports += 1;
+        match crate::transport::http::HttpTransport::new(url) {
+            Ok(_) => self.transport = Some(TransportSource::Url(url.to_owned())),
+            Err(error) => {
+                self.faults.push(error.to_string());
+                self.endpoint_is_wrong = true;
+            }
+        }
+        self
+    }
+
+    /// Sends by a transport of your own.
+    pub fn transport(mut self, transport: impl Transport) -> BeaconBuilder {
+        self.transports += 1;
+        self.transport = Some(TransportSource::Own(Arc::new(transport)));
+        self
+    }
+
+    /// The endpoint's token, sent as `authorization: Bearer …`. It is the application's, not a user's: batches of
+    /// several users leave with it.
+    pub fn token(mut self, token: Token) -> BeaconBuilder {
+        if !token.is_sendable() {
+            let fault = "token holds a line break or another character that no header may hold: visible ASCII is allowed";
+            self.faults.push(fault.to_owned());
+        }
+        self.tokens = Tokens::fixed(token);
+        self
+    }
+
+    /// Asks for the token before the first request, and again whenever the endpoint is held. The future is awaited on the
+    /// beacon's runtime, within the time limit of the request.
+    pub fn token_from<F, Fut>(mut self, ask: F) -> BeaconBuilder
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<Token>> + Send + 'static,
+    {
+        self.tokens = Tokens::asking(ask);
+        self
+    }
+
+    /// Who is there at the start. Nobody: events are anonymous.
+    pub fn user(mut self, user: impl Into<String>) -> BeaconBuilder {
+        self.user = Some(user.into());
+        self
+    }
+
+    /// The session at the start.
+    pub fn session(mut self, session: impl Into<String>) -> BeaconBuilder {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Batches outlive the process in this directory. It is opened by the beacon's runtime: a slow disk does not hold
+    /// up `build`.
+    #[cfg(feature = "spool")]
+    pub fn spool(mut self, spool: SpoolOptions) -> BeaconBuilder {
+        self.spool = Some(spool);
+        self
+    }
+
+    /// What a durable post survives. [`Durability::Process`] by default. With [`Durability::Buffered`] its receipt comes
+    /// at once, and it is a post like any other.
+    #[cfg(feature = "spool")]
+    pub fn durability(mut self, durability: Durability) -> BeaconBuilder {
+        self.durability = durability;
+        self
+    }
+
+    /// The most events in memory, 20,000 by default: a basic newcomer is then dropped, and a vital one takes the oldest
+    /// basic one's place.
+    pub fn max_events(mut self, events: usize) -> BeaconBuilder {
+        self.limits.events = events;
+        self
+    }
+
+    /// The most bytes of events in memory, 32 MiB by default.
+    pub fn max_bytes(mut self, bytes: usize) -> BeaconBuilder {
+        self.limits.bytes = bytes;
+        self
+    }
+
+    /// The most events in a batch: 1 to 100, 100 by default.
+    pub fn batch_events(mut self, events: usize) -> BeaconBuilder {
+        self.limits.batch_events = events;
+        self
+    }
+
+    /// The most bytes of a batch before compression: 1,024 to 65,536, 65,536 by default.
+    pub fn batch_bytes(mut self, bytes: usize) -> BeaconBuilder {
+        self.limits.batch_bytes = bytes;
+        self
+    }
+
+    /// How long a vital event may wait for company: at most 1 s, which is the default.
+    pub fn vital_delay(mut self, delay: Duration) -> BeaconBuilder {
+        self.delays.vital = delay;
+        self
+    }
+
+    /// How long a basic event may wait for company: more than 1 s, 5 s by default.
+    pub fn basic_delay(mut self, delay: Duration) -> BeaconBuilder {
+        self.delays.basic = delay;
+        self
+    }
+
+    /// How long a request may take in all, 10 s by default.
+    pub fn request_time_limit(mut self, limit: Duration) -> BeaconBuilder {
+        self.time_limit = limit;
+        self
+    }
+
+    /// How long an event is worth something if its post does not say otherwise: 24 h by default.
+    pub fn expiry(mut self, expiry: Duration) -> BeaconBuilder {
+        self.expiry = expiry;
+        self
+    }
+
+    /// A backlog on disk is sent from a random moment within this time on, after the start and after each recovery. 30 s
+    /// by default; zero is at once.
+    pub fn replay_spread(mut self, spread: Duration) -> BeaconBuilder {
+        self.limits.replay_spread = spread;
+        self
+    }
+
+    /// For events of this route only these keys of the data leave the process. May be called several times a route.
+    ///
+    /// Keys of the outermost object: what is inside an allowed key leaves whole. Data that is no object becomes `{}`.
+    pub fn allow<K: Into<String>>(
+        mut self,
+        route: impl Into<String>,
+        keys: impl IntoIterator<Item = K>,
+    ) -> BeaconBuilder {
+        self.allow.allow(route.into(), keys.into_iter().map(Into::into));
+        self
+    }
+
+    /// Takes over what was posted before the beacon was built.
+    pub fn early(mut self, early: &'static Early) -> BeaconBuilder {
+        self.early = Some(early);
+        self
+    }
+
+    /// Runs as a task of this runtime instead of on a thread and a runtime of its own. The runtime needs its timer
+    /// and, for the HTTP transport, its I/O.
+    ///
+    /// Under a paused clock that clock drives it. Post from the runtime's own thread then: elsewhere time is real.
+    pub fn runtime(mut self, runtime: Handle) -> BeaconBuilder {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Stamps events by tokio's clock, counted from the wall clock at the start, so that a paused clock drives expiry and
+    /// stamps too. For tests: it knows nothing of a clock that is set or of a machine that sleeps.
+    pub fn wall_from_tokio(mut self) -> BeaconBuilder {
+        self.wall = Wall::Tokio;
+        self
+    }
+
+    /// Makes the waits repeatable, for tests.
+    pub fn seed(mut self, seed: u64) -> BeaconBuilder {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Builds and starts it.
+    ///
+    /// # Errors
+    /// Where a setting is wrong: all of them are named, with their values and what is allowed. Where the thread or the
+    /// runtime cannot be started.
+    pub fn build(mut self) -> Result<Beacon, Error> {
+        self.check();
+        let Some(transport) = self.transport.take().filter(|_| self.faults.is_empty()) else {
+            return Err(Error::config(self.faults));
+        };
+        #[cfg(feature = "spool")]
+        let disk = DiskOptions { spool: self.spool, durability: self.durability };
+        #[cfg(not(feature = "spool"))]
+        let disk = DiskOptions;
+        let launch = Launch {
+            app: self.app,
+            transport,
+            tokens: self.tokens,
+            limits: Limits { keeps_letters: disk.has_spool(), ..self.limits },
+            delays: self.delays,
+            time_limit: self.time_limit,
+            expiry: self.expiry,
+            allow: self.allow,
+            wall: self.wall,
+            disk,
+        };
+        let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(identity::random()));
+        let (shared, home) = launch.start(self.user, self.session, seed, self.runtime)?;
+        if let Some(early) = self.early {
+            early.attach(&shared);
+        }
+        Ok(Beacon::new(shared, home))
+    }
+
+    fn check(&mut self) {
+        let mut faults = std::mem::take(&mut self.faults);
+        let mut hold = |right: bool, fault: &dyn Fn() -> String| {
+            if !right {
+                faults.push(fault());
+            }
+        };
+        let Limits { events, bytes, batch_events, batch_bytes, .. } = self.limits;
+        let Delays { vital, basic } = self.delays;
+        let (limit, expiry) = (self.time_limit, self.expiry);
+        hold(is_name(&self.app), &|| {
+            format!("app is {:?}: 1 to 128 bytes without control characters are allowed", self.app)
+        });
+        hold(events > 0, &|| "max_events is 0: 1 or more is allowed".to_owned());
+        let least = batch_bytes.clamp(MIN_BATCH_BYTES, MAX_BODY);
+        hold(bytes >= least, &|| {
+            format!("max_bytes is {bytes}: at least the bytes of a batch, {least}, are allowed")
+        });
+        hold((1..=MAX_EVENTS).contains(&batch_events), &|| {
+            format!("batch_events is {batch_events}: 1 to {MAX_EVENTS} are allowed")
+        });
+        hold((MIN_BATCH_BYTES..=MAX_BODY).contains(&batch_bytes), &|| {
+            format!("batch_bytes is {batch_bytes}: {MIN_BATCH_BYTES} to {MAX_BODY} are allowed")
+        });
+        hold(vital <= VITAL_AT_MOST, &|| format!("vital_delay is {vital:?}: at most 1 s is allowed"));
+        hold(basic > VITAL_AT_MOST, &|| format!("basic_delay is {basic:?}: more than 1 s is allowed"));
+        hold(!limit.is_zero(), &|| "request_time_limit is 0: more than 0 is allowed".to_owned());
+        hold(!expiry.is_zero(), &|| "expiry is 0: more than 0 is allowed".to_owned());
+        #[cfg(feature = "spool")]
+        if let Some(spool) = &self.spool
+            && let Err(error) = spool.check()
+        {
+            faults.push(error.to_string());
+        }
+        if self.transports > 1 {
+            faults.push(
+                "endpoint is given more than once, or beside a transport: one of them is allowed".to_owned(),
+            );
+        }
+        if self.transport.is_none() && !self.endpoint_is_wrong {
+            faults.push(
+                "endpoint is missing: an http:// or https:// URL, or a transport, is needed".to_owned(),
+            );
+        }
+        self.faults = faults;
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=128).contains(&name.len()) && !name.chars().any(char::is_control)
+}

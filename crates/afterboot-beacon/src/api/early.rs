@@ -1,0 +1,255 @@
+//! Posts from before there is a beacon.
+
+use std::fmt;
+use std::mem;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::api::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
+use crate::api::receipt::{ReceiptSender, Said};
+use crate::engine::ledger::{DropReason, Place};
+use crate::engine::{Moment, Now};
+use crate::state::clock;
+use crate::state::shared::{Shared, lock};
+
+/// At most so many posts wait for a beacon.
+const MAX_EARLY: usize = 1000;
+/// At most so many bytes of them.
+const MAX_EARLY_BYTES: usize = 1024 * 1024;
+
+/// A queue for events that are posted before the beacon is built, for a `static`. The beacon that is built
+/// [with it](crate::BeaconBuilder::early) takes them over in the order in which they were posted; from then on a post
+/// goes straight to the beacon.
+///
+/// Holds 1,000 events or 1 MiB, whichever comes first; what does not fit is counted as dropped (`early_full`) by the
+/// beacon that takes the queue over. A forked child has a queue of its own, which begins empty.
+///
+/// ```
+/// use afterboot_beacon::Early;
+///
+/// static EARLY: Early = Early::new();
+///
+/// EARLY.post("process_started", &std::process::id());
+/// assert_eq!(EARLY.len(), 1);
+/// ```
+pub struct Early {
+    /// The process that posted or asked first: what waits is its own.
+    process: AtomicU32,
+    state: Mutex<State>,
+    /// What a process uses that is a child of that one.
+    child: OnceLock<Box<Early>>,
+}
+
+impl fmt::Debug for Early {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Early({} waiting)", self.len())
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting { posts: Vec<EarlyPost>, bytes: usize, dropped: u64, unencodable: u64 },
+    Attached(Weak<Shared>),
+}
+
+impl State {
+    const NEW: State = State::Waiting { posts: Vec::new(), bytes: 0, dropped: 0, unencodable: 0 };
+}
+
+#[derive(Debug)]
+struct EarlyPost {
+    route: String,
+    data: Box<RawValue>,
+    wall: u64,
+    mono: u64,
+    delay: Option<Duration>,
+    vital: bool,
+    signal: bool,
+    merge: Option<String>,
+    keep: Option<Duration>,
+    receipt: Option<ReceiptSender>,
+}
+
+impl Default for Early {
+    fn default() -> Early {
+        Early::new()
+    }
+}
+
+impl Early {
+    /// An empty queue.
+    pub const fn new() -> Early {
+        Early::with(State::NEW)
+    }
+
+    const fn with(state: State) -> Early {
+        Early { process: AtomicU32::new(0), state: Mutex::new(state), child: OnceLock::new() }
+    }
+
+    /// The queue of this process. A fork copies what waits, and the parent sends it.
+    fn here(&self) -> &Early {
+        let us = process::id();
+        let claimed = self.process.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.map_or_else(|first| first == us, |_| true) { self } else { self.child().here() }
+    }
+
+    #[cold]
+    fn child(&self) -> &Early {
+        self.child.get_or_init(|| {
+            // Whoever held the lock when the process was forked is not here to give it back.
+            let state = match self.state.try_lock().as_deref() {
+                Ok(State::Attached(shared)) => State::Attached(Weak::clone(shared)),
+                _ => State::NEW,
+            };
+            Box::new(Early::with(state))
+        })
+    }
+
+    /// Like [`Beacon::post`](crate::Beacon::post).
+    pub fn post<'a, T: Serialize + ?Sized>(&'a self, route: &'a str, data: &'a T) -> Post<'a, T> {
+        Post::new(Target::Early(self), route, data)
+    }
+
+    /// How many events wait. None does once a beacon has taken the queue over.
+    pub fn len(&self) -> usize {
+        match &*lock(&self.here().state) {
+            State::Waiting { posts, .. } => posts.len(),
+            State::Attached(_) => 0,
+        }
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn submit<T: Serialize + ?Sized>(
+        &self,
+        route: &str,
+        data: &T,
+        options: PostOptions<'_>,
+        receipt: Option<ReceiptSender>,
+    ) {
+        let this = self.here();
+        let beacon = match &*lock(&this.state) {
+            State::Attached(shared) => Some(shared.upgrade()),
+            State::Waiting { .. } => None,
+        };
+        if let Some(beacon) = beacon {
+            return match beacon {
+                Some(shared) => post(shared.here(), route, data, options, receipt),
+                None => drop(receipt.map(|receipt| receipt.refused(DropReason::Closed))),
+            };
+        }
+        let (wall, mono) = (clock::system_ms(), clock::mono_ms());
+        let Some(data) = guarded(|| to_raw_value(data)) else {
+            this.keep(None);
+            return drop(receipt.map(|receipt| receipt.refused(DropReason::Unencodable)));
+        };
+        this.keep(Some(EarlyPost {
+            route: route.to_owned(),
+            data,
+            wall,
+            mono,
+            delay: options.delay,
+            vital: options.vital,
+            signal: options.signal,
+            merge: options.merge.map(str::to_owned),
+            keep: options.keep,
+            receipt,
+        }));
+    }
+
+    fn keep(&self, post: Option<EarlyPost>) {
+        // Whoever waits for a receipt may post here again, so it is told when nothing is locked.
+        let mut said = Vec::new();
+        let mut state = lock(&self.state);
+        let beacon = match &mut *state {
+            State::Waiting { unencodable, .. } if post.is_none() => {
+                *unencodable += 1;
+                return;
+            }
+            State::Waiting { posts, bytes, dropped, .. } => {
+                let Some(post) = post else { return };
+                let size = post.bytes();
+                if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
+                    *dropped += 1;
+                    said.extend(post.receipt.map(|receipt| receipt.refused(DropReason::EarlyFull)));
+                } else {
+                    *bytes += size;
+                    posts.push(post);
+                }
+                drop(state);
+                return;
+            }
+            // It was built while this event was being encoded.
+            State::Attached(shared) => shared.upgrade(),
+        };
+        drop(state);
+        match (beacon, post) {
+            (Some(shared), Some(post)) => {
+                let large = post.replay(shared.here(), &mut said);
+                drop(said);
+                if let Some((route, bytes)) = large {
+                    warn_of_size(shared.here(), &route, bytes);
+                }
+            }
+            (Some(shared), None) => {
+                shared.here().core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
+            }
+            (None, post) => {
+                let receipt = post.and_then(|post| post.receipt);
+                said.extend(receipt.map(|receipt| receipt.refused(DropReason::Closed)));
+            }
+        }
+    }
+
+    /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile. Whoever waits for a receipt
+    /// hears of it when the queue is not locked any more.
+    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
+        let mut said = Vec::new();
+        let mut state = lock(&self.here().state);
+        let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
+        let State::Waiting { posts, dropped, unencodable, .. } = before else { return };
+        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared, &mut said)).collect();
+        {
+            let mut core = shared.core();
+            core.ledger.posted(Place::Dropped(DropReason::EarlyFull), dropped);
+            core.ledger.posted(Place::Dropped(DropReason::Unencodable), unencodable);
+        }
+        drop(state);
+        drop(said);
+        for (route, bytes) in large {
+            warn_of_size(shared, &route, bytes);
+        }
+    }
+}
+
+impl EarlyPost {
+    /// All of it that has no fixed size.
+    fn bytes(&self) -> usize {
+        self.data.get().len() + self.route.len() + self.merge.as_ref().map_or(0, String::len)
+    }
+
+    /// Its route and size, where they are to be [warned](warn_of_size) of.
+    fn replay(self, shared: &Shared, said: &mut Vec<Said>) -> Option<(String, usize)> {
+        let now = shared.now();
+        // It was posted this long ago, and its delay has been running since.
+        let ago = Moment::from_millis(now.mono.saturating_sub(self.mono));
+        let then = Now { at: now.at.saturating_sub(ago), wall: self.wall, mono: self.mono };
+        let options = PostOptions {
+            delay: self.delay,
+            vital: self.vital,
+            signal: self.signal,
+            merge: self.merge.as_deref(),
+            keep: self.keep,
+        };
+        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, said);
+        large.map(|bytes| (self.route, bytes))
+    }
+}

@@ -1,0 +1,74 @@
+//! A user's events go: at once where they are here, and when they come back where they are not.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use super::{Batch, Core, Now};
+use crate::engine::ledger::{DropReason, Place};
+
+/// What is under way of a user who was erased: with a request, or with the disk.
+#[derive(Debug)]
+pub(super) struct Erasure {
+    user: String,
+    /// Only what was sealed or read before this ordinal.
+    before: u64,
+    /// Only what was read back from the spool: what was posted after the erasure is not meant.
+    replayed: bool,
+}
+
+impl Erasure {
+    fn means(&self, batch: &Batch) -> bool {
+        batch.head.user.as_deref() == Some(&*self.user)
+            && batch.ordinal < self.before
+            && (batch.replayed || !self.replayed)
+    }
+}
+
+impl Core {
+    /// Everything of this user in memory goes: what is sealed is declared.
+    pub(crate) fn erase_user(&mut self, user: &str, now: Now) -> u64 {
+        if self.user.as_deref() == Some(user) {
+            self.seal_all(now);
+        }
+        self.dead.retain(|dead| dead.batch.head.user.as_deref() != Some(user));
+        self.dead_bytes = self.dead.iter().map(|dead| dead.batch.bytes()).sum();
+        self.erase(Erasure { user: user.to_owned(), before: self.next_ordinal, replayed: false })
+    }
+
+    /// The disk is about to erase this user's rows. What was read of them since the user was erased here goes too.
+    #[cfg(feature = "spool")]
+    pub(crate) fn erase_replayed(&mut self, user: &str) {
+        self.erase(Erasure { user: user.to_owned(), before: self.next_ordinal, replayed: true });
+    }
+
+    fn erase(&mut self, erasure: Erasure) -> u64 {
+        let mut gone = Vec::new();
+        let queues = self.queues.iter_mut().chain([&mut self.replay, &mut self.for_disk]);
+        for queue in queues {
+            let (erased, kept) = mem::take(queue).into_iter().partition(|batch| erasure.means(batch));
+            *queue = kept;
+            let erased: VecDeque<Batch> = erased;
+            gone.extend(erased);
+        }
+        if self.out.iter().any(|ordinal| *ordinal < erasure.before) {
+            self.erasures.push(erasure);
+        }
+        let mut erased = 0;
+        for batch in gone {
+            erased += batch.events();
+            self.give_up(batch, Place::Queued, DropReason::Erased);
+        }
+        erased
+    }
+
+    /// Was its user erased while it was under way? It is not to be sent again then, nor to be kept.
+    pub(super) fn is_erased(&self, batch: &Batch) -> bool {
+        self.erasures.iter().any(|erasure| erasure.means(batch))
+    }
+
+    /// Erasures of which nothing is under way any more are forgotten.
+    pub(super) fn forget_erasures(&mut self) {
+        let Core { erasures, out, .. } = self;
+        erasures.retain(|erasure| out.iter().any(|ordinal| *ordinal < erasure.before));
+    }
+}

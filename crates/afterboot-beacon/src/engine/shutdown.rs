@@ -1,0 +1,69 @@
+//! Flushing and leaving: everything is due at once.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use super::{Core, Moment, Now};
+use crate::wire::Priority;
+
+impl Core {
+    /// Is nothing of ours left in memory? What was read back from the spool is safe there.
+    pub(crate) fn is_drained(&self) -> bool {
+        let queues = self.queues.iter().chain([&self.for_disk]);
+        self.out.is_empty()
+            && self.open.iter().all(Option::is_none)
+            && queues.into_iter().all(VecDeque::is_empty)
+    }
+
+    /// Everything is due, and the open batches are sealed: for a flush and for leaving. Batches from this ordinal on are
+    /// not meant.
+    pub(crate) fn hurry(&mut self, now: Now) -> u64 {
+        self.seal_all(now);
+        for queue in &mut self.queues {
+            for batch in queue {
+                batch.due = batch.due.min(now.at);
+            }
+        }
+        for batch in &mut self.for_disk {
+            batch.due = batch.due.min(now.at);
+        }
+        self.wake_at = Moment::ZERO;
+        self.next_ordinal
+    }
+
+    /// Is anything in memory that was sealed before this ordinal?
+    pub(crate) fn holds_before(&self, ordinal: u64) -> bool {
+        let queued = self.queues.iter().filter_map(VecDeque::front).chain(self.for_disk.front());
+        let first = queued.map(|batch| batch.ordinal).chain(self.out.iter().copied()).min();
+        first.is_some_and(|first| first < ordinal)
+    }
+
+    /// The stream is over: its last batch says so. If there is none left to say it, one without events does.
+    pub(crate) fn end_stream(&mut self, now: Now) {
+        if mem::replace(&mut self.ended, true) || !self.ledger.has_posted() {
+            return;
+        }
+        self.hurry(now);
+        let end = Some(self.next_seq);
+        let last = self.queues.iter_mut().filter_map(VecDeque::back_mut).max_by_key(|batch| batch.ordinal);
+        match last {
+            Some(batch) if batch.head.stream == self.stream && self.gaps.is_empty() => {
+                batch.head.end = end;
+                batch.stale_body();
+            }
+            _ => {
+                let mut marker = self.new_batch(Priority::Vital, now);
+                // It speaks of the stream and of nobody, whoever is there: a name of any length stays out of it.
+                (marker.head.user, marker.head.session) = (None, None);
+                marker.head.end = end;
+                marker.due = now.at;
+                marker.newest_at = now.wall;
+                marker.expires = now.after(crate::api::builder::EXPIRY);
+                marker.life = crate::api::builder::EXPIRY;
+                self.number(&mut marker);
+                self.bytes += marker.bytes();
+                self.enqueue(marker);
+            }
+        }
+    }
+}

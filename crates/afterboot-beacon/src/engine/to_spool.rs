@@ -1,0 +1,185 @@
+//! What goes to the spool.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
+use crate::api::receipt::NotDurable;
+use crate::engine::ledger::{DropReason, Place};
+
+/// At most so many batches go to the disk in one transaction.
+const PUT_AT_ONCE: usize = 50;
+
+impl Core {
+    /// Batches to be written now. They are the driver's until [`spooled`](Core::spooled) or
+    /// [`not_spooled`](Core::not_spooled).
+    pub(crate) fn take_for_disk(&mut self, now: Now) -> Vec<Batch> {
+        self.seal_for_disk(now);
+        let mut taken: Vec<Batch> = Vec::new();
+        while taken.len() < PUT_AT_ONCE {
+            let Some(batch) = self.for_disk.pop_front().or_else(|| self.next_for_disk(now)) else { break };
+            taken.push(batch);
+        }
+        self.out.extend(taken.iter().map(|batch| batch.ordinal));
+        taken
+    }
+
+    /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
+    ///
+    /// The rest of one that was settled in part gets a row of its own instead of the old one, which would come back with
+    /// all of its events. Where another part still needs the old row it is left to that, if this is the end.
+    pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
+        self.seal_all(now);
+        self.unload_replay();
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
+        while taken.len() < at_most
+            && let Some(batch) = self.next_to_leave()
+        {
+            let on_disk = self.is_on_disk(&batch);
+            if on_disk && !batch.partial {
+                self.unload(batch);
+            } else if on_disk && !batch.has_rows_alone() {
+                if self.closed { self.unload(batch) } else { kept.push(batch) }
+            } else {
+                self.out.push(batch.ordinal);
+                taken.push(batch);
+            }
+        }
+        for batch in kept {
+            self.enqueue(batch);
+        }
+        taken
+    }
+
+    /// Are there receipts to be given?
+    #[cfg(feature = "spool")]
+    pub(crate) fn somebody_waits_for_the_disk(&self) -> bool {
+        let mut open = self.open.iter().flatten();
+        !self.for_disk.is_empty() || open.any(|open| !open.batch.receipts.is_empty())
+    }
+
+    fn next_to_leave(&mut self) -> Option<Batch> {
+        let mut queues = [&mut self.for_disk].into_iter().chain(&mut self.queues).chain([&mut self.replay]);
+        queues.find_map(VecDeque::pop_front)
+    }
+
+    /// Is every event of it in a row that is still there?
+    pub(super) fn is_on_disk(&self, batch: &Batch) -> bool {
+        !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
+    }
+
+    pub(super) fn is_whole_on_disk(&self, batch: &Batch) -> bool {
+        !batch.partial && self.is_on_disk(batch)
+    }
+
+    fn seal_for_disk(&mut self, now: Now) {
+        let shut = !self.endpoint.is_open();
+        for priority in LANES {
+            let Some(open) = &self.open[lane(priority)] else { continue };
+            let old = shut && self.has_spool && open.batch.since + SPOOL_AGE <= now.at;
+            if !open.batch.receipts.is_empty() || old {
+                self.seal(priority);
+            }
+        }
+    }
+
+    fn next_for_disk(&mut self, now: Now) -> Option<Batch> {
+        if !self.has_spool {
+            return None;
+        }
+        let shut = !self.endpoint.is_open();
+        // Basic first where room is short: a vital event is the last to wait for a replay.
+        for priority in LANES.into_iter().rev() {
+            let room = self.wants_disk_for_room();
+            let queue = lane(priority);
+            while let Some(front) = self.queues[queue].front() {
+                if !(room || shut && front.since + SPOOL_AGE <= now.at) {
+                    break;
+                }
+                if self.is_on_disk(front) {
+                    if front.partial {
+                        break;
+                    }
+                    let batch = self.queues[queue].pop_front()?;
+                    self.unload(batch);
+                    self.schedule_replay(now);
+                    continue;
+                }
+                return self.queues[queue].pop_front();
+            }
+        }
+        None
+    }
+
+    /// Half of what memory may hold is in use, and something of it could be on disk.
+    pub(crate) fn wants_disk_for_room(&self) -> bool {
+        self.has_spool
+            && (self.ledger.in_memory() as usize > self.limits.events / 2
+                || self.bytes > self.limits.bytes / 2)
+            && self.queues.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// A batch leaves memory and stays on disk.
+    pub(super) fn unload(&mut self, batch: Batch) {
+        self.bytes -= batch.bytes();
+        self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
+        for row in &batch.rows {
+            self.resident.remove(row.as_ref());
+        }
+    }
+
+    /// Makes room without loss: something in memory is on disk as well.
+    pub(crate) fn unload_one(&mut self, now: Now) -> bool {
+        let whole = self.replay.back().is_some_and(|batch| self.is_whole_on_disk(batch));
+        if whole && let Some(batch) = self.replay.pop_back() {
+            self.unload(batch);
+            return true;
+        }
+        for priority in LANES.into_iter().rev() {
+            let queue = lane(priority);
+            let whole = self.queues[queue].iter().position(|batch| self.is_whole_on_disk(batch));
+            if let Some(batch) = whole.and_then(|at| self.queues[queue].remove(at)) {
+                self.unload(batch);
+                self.schedule_replay(now);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// There is no disk: who waits for it hears so.
+    pub(crate) fn without_disk(&mut self, batches: Vec<Batch>) {
+        for mut batch in batches {
+            self.came_back(&batch);
+            for receipt in Core::receipts_of(&mut batch) {
+                self.said.push(receipt.later(Err(NotDurable::NoSpool)));
+            }
+            self.enqueue(batch);
+        }
+    }
+
+    pub(super) fn forget_rows(&mut self, batch: &mut Batch) {
+        for row in batch.rows.drain(..) {
+            // Not one that another part of the batch still needs. But one that is believed to be gone: to delete it again
+            // costs nothing, to find it again would be wrong.
+            if let Some(row) = Arc::into_inner(row)
+                && self.resident.remove(&row).is_some()
+            {
+                self.settled_rows.push(row);
+            }
+        }
+    }
+
+    /// What could not be saved when time was up: these, and what is still here.
+    pub(crate) fn abandon(&mut self, mut batches: Vec<Batch>, now: Now) {
+        batches.extend(self.take_to_leave(usize::MAX, now));
+        for batch in batches {
+            self.came_back(&batch);
+            if self.is_on_disk(&batch) {
+                self.unload(batch);
+            } else {
+                self.give_up(batch, Place::Queued, DropReason::Shutdown);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What the application's handles and the driver have in common.
+
+use std::collections::HashSet;
+use std::ops::{Deref, DerefMut};
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, broadcast, mpsc};
+
+use crate::api::event::BeaconEvent;
+use crate::api::health::Quality;
+use crate::api::launch::Launch;
+use crate::api::receipt::Said;
+use crate::driver::Command;
+use crate::engine::{Core, Now};
+use crate::state::clock::Clock;
+
+/// A receiver of events that is this far behind loses the oldest.
+pub(crate) const EVENTS_KEPT: usize = 256;
+
+/// How soon events leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delays {
+    pub(crate) vital: Duration,
+    pub(crate) basic: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    pub(crate) wake: Notify,
+    pub(crate) clock: Clock,
+    pub(crate) events: broadcast::Sender<BeaconEvent>,
+    commands: mpsc::UnboundedSender<Command>,
+    pub(crate) quality: Mutex<Quality>,
+    warned: Mutex<HashSet<String>>,
+    pub(crate) launch: Launch,
+    process: u32,
+    /// What this process uses, where it is a child of the one that built the beacon: it has no driver's thread and no
+    /// right to the parent's events.
+    child: OnceLock<Arc<Shared>>,
+}
+
+/// The core, locked. Whoever waited for a receipt hears of it when the lock is free again.
+pub(crate) struct Locked<'a> {
+    core: MutexGuard<'a, Core>,
+    /// Dropped after the guard, and so is what follows.
+    said: Vec<Said>,
+    told: Told<'a>,
+}
+
+/// What happened meanwhile, for whoever listens.
+struct Told<'a>(Vec<BeaconEvent>, &'a broadcast::Sender<BeaconEvent>);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if self.1.receiver_count() > 0 {
+            self.0.drain(..).for_each(|event| drop(self.1.send(event)));
+        }
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.said = self.core.take_said();
+        self.told.0 = self.core.take_told();
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic under the lock is a bug of ours; the application's events are still worth sending.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// At most so many routes are remembered as warned about.
+const MAX_WARNED: usize = 1000;
+
+impl Shared {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        commands: mpsc::UnboundedSender<Command>,
+        launch: Launch,
+    ) -> Arc<Shared> {
+        Arc::new(Shared {
+            core: Mutex::new(core),
+            wake: Notify::new(),
+            clock,
+            events: broadcast::Sender::new(EVENTS_KEPT),
+            commands,
+            quality: Mutex::default(),
+            warned: Mutex::default(),
+            launch,
+            process: process::id(),
+            child: OnceLock::new(),
+        })
+    }
+
+    /// The beacon of this process. One call of the system's, because a fork tells nobody.
+    pub(crate) fn here(&self) -> &Shared {
+        if self.process == process::id() { self } else { self.child().here() }
+    }
+
+    /// The beacon of this process, if there is one yet.
+    pub(crate) fn here_already(&self) -> Option<&Shared> {
+        if self.process == process::id() { Some(self) } else { self.child.get()?.here_already() }
+    }
+
+    /// The process that this beacon is of, which [`here`](Shared::here) has compared with the one that runs.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
+    #[cold]
+    fn child(&self) -> &Arc<Shared> {
+        self.child.get_or_init(|| {
+            // Whoever held the lock when the process was forked is not here to give it back.
+            let (user, session) = match self.core.try_lock() {
+                Ok(core) => (core.user().map(str::to_owned), core.session().map(str::to_owned)),
+                Err(_) => (None, None),
+            };
+            self.launch.start_in_child(user, session)
+        })
+    }
+
+    pub(crate) fn core(&self) -> Locked<'_> {
+        Locked { core: lock(&self.core), said: Vec::new(), told: Told(Vec::new(), &self.events) }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Nobody may be listening, which costs one load.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> BeaconEvent) {
+        if self.events.receiver_count() > 0 {
+            let _ = self.events.send(event());
+        }
+    }
+
+    /// Is it the first time for this route?
+    pub(crate) fn warn_once(&self, route: &str) -> bool {
+        let mut warned = lock(&self.warned);
+        warned.len() < MAX_WARNED && warned.insert(route.to_owned())
+    }
+
+    /// Is there no driver any more?
+    pub(crate) fn has_ended(&self) -> bool {
+        self.commands.is_closed()
+    }
+
+    /// To the driver. False: there is none any more.
+    pub(crate) fn command(&self, command: Command) -> bool {
+        self.commands.send(command).is_ok()
+    }
+}
