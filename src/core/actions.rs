@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 
-use super::crowd::Starved;
+use super::starved::Starved;
 
 /// What the shell has to do once it has let go of the lock.
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
 //! Normal tasks that wait for a slot behind tasks that do not end: the first of them is named, once.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
@@ -11,20 +10,7 @@ use crate::model::id::Id;
 use super::actions::Actions;
 use super::notes::Note;
 use super::scheduler::{Core, Phase};
-
-/// A normal task that waited for a slot for [`STARVED`], and nobody's turn came meanwhile.
-#[derive(Debug, Clone)]
-pub(crate) struct Starved {
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) number: u64,
-    /// When nothing but its queue held it any more.
-    pub(crate) since: Stamp,
-    pub(crate) told: Stamp,
-    /// Numbers and names of those that held the slots.
-    pub(crate) behind: Vec<(u64, Cow<'static, str>)>,
-    /// How many more did.
-    pub(crate) more: usize,
-}
+use super::starved::Starved;
 
 /// Twice as long as it takes until a running task is named: by then those that hold the slots have been.
 const STARVED: Duration = Duration::from_secs(60);
@@ -33,17 +19,6 @@ const STARVED: Duration = Duration::from_secs(60);
 const HOLDERS: usize = 16;
 /// How many starved tasks are kept for the report.
 const KEPT: usize = 256;
-
-#[derive(Debug, Default)]
-pub(super) struct Crowd {
-    /// Since when all slots have been held while a normal task waited and none of its queue started.
-    since: Option<Stamp>,
-    /// The first of them has been named.
-    told: bool,
-    /// Who holds a slot.
-    pub(super) holders: Vec<Id>,
-    starved: VecDeque<Starved>,
-}
 
 impl Core {
     /// A task took a slot.

@@ -7,9 +7,8 @@ use crate::core::table::Status;
 use crate::model::id::Id;
 
 use super::actions::Actions;
-use super::loans::{Loan, Target};
+use super::loans::{Loan, Target, Waits};
 use super::scheduler::Core;
-use super::scope::Waits;
 
 /// How many names of what a task waited for are kept.
 const AWAITED: usize = 64;

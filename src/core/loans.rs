@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::id::Id;
 
-use super::scope::Waits;
+/// What of the run somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Started,
+    Finished,
+}
 
 /// What a running task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use crate::base::clock::Stamp;
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 
-use super::crowd::Starved;
-use super::scheduler::Core;
+use super::starved::Starved;
 
 /// Something happened that a listener may want to know. The public events are made of these outside the core.
 #[derive(Debug)]
@@ -61,32 +60,5 @@ impl Cost {
                 self.measured_time.as_secs_f64() * self.polls as f64 / f64::from(measured),
             ),
         }
-    }
-}
-
-impl Core {
-    pub(crate) fn cost(&self) -> Cost {
-        self.cost
-    }
-
-    /// The lane took this long for a turn, the governed poll left out.
-    pub(crate) fn turn_took(&mut self, own: Duration) {
-        self.cost.measured += 1;
-        self.cost.measured_time += own;
-    }
-
-    pub(super) fn note(&mut self, note: Note) {
-        if self.listening {
-            self.notes.push(note);
-        }
-    }
-
-    /// Begins or ends to write notes.
-    pub(crate) fn listen(&mut self, listening: bool) {
-        self.listening = listening;
-    }
-
-    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
     }
 }

@@ -7,21 +7,9 @@ use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 
 use super::actions::{Actions, Fate};
+use super::polling::Polling;
 use super::scheduler::Core;
 use super::stalls::{Poll, WORTH_REMEMBERING, Whose};
-use super::turn;
-
-/// The governed poll that is running now.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Polling {
-    pub(crate) id: Id,
-    pub(crate) since: Stamp,
-    /// The worker it runs on.
-    pub(crate) worker: Option<usize>,
-    /// When the poll was asked for, where that is recorded.
-    pub(crate) woken: Option<Stamp>,
-    pub(super) charge: turn::Charge,
-}
 
 impl Core {
     /// The lane polls this task from now on.

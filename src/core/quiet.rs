@@ -11,7 +11,7 @@ use crate::model::id::Id;
 
 use super::actions::Actions;
 use super::notes::Note;
-use super::poll::Polling;
+use super::polling::Polling;
 use super::scheduler::{Core, Phase};
 
 impl Core {
@@ -141,7 +141,7 @@ impl Core {
         if self.in_flight.total() == self.gate.rules().max_in_flight {
             self.gate.window_mut().in_flight_back(now);
             // A held start may come sooner now.
-            actions.lane |= self.holding.is_some();
+            actions.lane |= self.holds.now.is_some();
         }
         self.tell_the_window(now);
     }

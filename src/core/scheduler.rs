@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
-use std::time::Duration;
 
 use crate::base::clock::Stamp;
 use crate::model::gate_rules::GateRules;
@@ -13,14 +12,18 @@ use crate::model::profile::Profile;
 use super::actions::{Actions, Work};
 use super::delay::Mischief;
 use super::gate::Gate;
+use super::holds::Holds;
 use super::in_flight::InFlight;
+use super::loans::Loans;
 use super::notes::{Cost, Note};
-use super::poll::Polling;
+use super::polling::Polling;
 use super::ready_queue::Line;
+use super::scope::Scope;
 use super::stalls::Stalls;
+use super::starved::Crowd;
 use super::stops::Stops;
 use super::table::Table;
-use super::{crowd, hold, loans, scope, turn};
+use super::turn::Turns;
 
 /// Whether new tasks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,7 @@ pub(crate) struct Core {
     /// In order of demand; they pass gate, pulse, slots and monkey.
     pub(super) demanded: VecDeque<Id>,
     /// Who is woken, and whose turn it is.
-    pub(super) turns: turn::Turns,
+    pub(super) turns: Turns,
     pub(super) timers: BTreeSet<(Stamp, Id, Timer)>,
     pub(super) gate: Gate,
     pub(super) in_flight: InFlight,
@@ -74,21 +77,17 @@ pub(crate) struct Core {
     /// Since when the idle queue has been kept from every slot by normal tasks.
     pub(super) starving: Option<Stamp>,
     /// The same of normal tasks, which nobody helps.
-    pub(super) crowd: crowd::Crowd,
-    /// The idle start that is due and held because the application is busy again.
-    pub(super) holding: Option<hold::Holding>,
-    pub(super) holds: VecDeque<hold::Held>,
-    pub(super) holds_forgotten: u64,
+    pub(super) crowd: Crowd,
+    pub(super) holds: Holds,
     /// Records to forget.
     pub(super) retired: Vec<Id>,
-    pub(super) max_hold: Duration,
     /// No ordinary start before this moment: the delay, then the pulse.
     pub(super) next_start: Option<Stamp>,
     pub(super) polling: Option<Polling>,
     /// Polls that the lane has given up and that have not returned.
     pub(super) stuck: Vec<Polling>,
     /// Running tasks that wait for others: they lend their slots.
-    pub(super) loans: loans::Loans,
+    pub(super) loans: Loans,
     /// When each running task started, for naming the slow ones; those that have ended fall out at the front.
     pub(super) starts: VecDeque<(Stamp, Id)>,
     /// Up to which place a shutdown has cancelled what was queued; none where there is nothing to cancel.
@@ -97,7 +96,7 @@ pub(crate) struct Core {
     pub(super) notes: Vec<Note>,
     pub(super) listening: bool,
     pub(super) records_segments: bool,
-    pub(super) scope: scope::Scope,
+    pub(super) scope: Scope,
     /// What the application itself counts: name, whether it went well, when.
     pub(super) outcomes: VecDeque<(Cow<'static, str>, bool, Stamp)>,
     pub(super) outcomes_forgotten: u64,
@@ -116,7 +115,7 @@ impl Core {
             normal: Line::default(),
             idle: Line::default(),
             demanded: VecDeque::new(),
-            turns: turn::Turns::default(),
+            turns: Turns::default(),
             timers: BTreeSet::new(),
             gate: Gate::new(gate),
             in_flight: InFlight::default(),
@@ -131,22 +130,19 @@ impl Core {
             idle_unstarted: 0,
             idle_running: 0,
             starving: None,
-            crowd: crowd::Crowd::default(),
-            holding: None,
-            holds: VecDeque::new(),
-            holds_forgotten: 0,
+            crowd: Crowd::default(),
+            holds: Holds::new(max_hold),
             retired: Vec::new(),
-            max_hold,
             next_start: None,
             polling: None,
             stuck: Vec::new(),
-            loans: loans::Loans::default(),
+            loans: Loans::default(),
             starts: VecDeque::new(),
             cancelled_to: None,
             notes: Vec::new(),
             listening: false,
             records_segments: false,
-            scope: scope::Scope::default(),
+            scope: Scope::default(),
             outcomes: VecDeque::new(),
             outcomes_forgotten: 0,
             cost: Cost::default(),
@@ -205,7 +201,7 @@ impl Core {
         }
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
-        let fed = self.starving.map(|since| since.after(self.max_hold));
+        let fed = self.starving.map(|since| since.after(self.holds.longest));
         match [start, timer, timeout, fed, self.slow_at(), self.crowd_at()].into_iter().flatten().min() {
             Some(at) => Work::At(at),
             None => Work::Event,

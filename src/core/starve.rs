@@ -19,7 +19,7 @@ impl Core {
 
     /// The first idle task that has starved for `max_hold` is demanded by the governor itself, one at a time.
     pub(super) fn feed_the_starving(&mut self, now: Stamp) {
-        if self.starving.is_none_or(|since| now < since.after(self.max_hold)) {
+        if self.starving.is_none_or(|since| now < since.after(self.holds.longest)) {
             return;
         }
         self.starving = None;

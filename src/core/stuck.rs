@@ -10,7 +10,7 @@ use crate::model::queue::Queue;
 
 use super::actions::Actions;
 use super::notes::Note;
-use super::poll::Polling;
+use super::polling::Polling;
 use super::scheduler::Core;
 
 impl Core {

@@ -11,12 +11,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::table::Status;
 use crate::model::id::Id;
 use crate::model::queue::Queue;
-
-use super::actions::Actions;
-use super::scheduler::{Core, Phase};
 
 /// How urgent a task is: it and all that wait for it. It rises and never falls: a demand outlives whoever asked, and so
 /// does the urgency that a wait has handed on.
@@ -28,7 +24,7 @@ pub(crate) enum Class {
 }
 
 /// The most urgent first.
-const CLASSES: [Class; 3] = [Class::Demanded, Class::Normal, Class::Idle];
+pub(super) const CLASSES: [Class; 3] = [Class::Demanded, Class::Normal, Class::Idle];
 
 impl From<Queue> for Class {
     fn from(queue: Queue) -> Class {
@@ -51,11 +47,11 @@ pub(crate) struct Turn {
 
 /// A task that wants a poll.
 #[derive(Debug)]
-struct Woken {
-    id: Id,
+pub(super) struct Woken {
+    pub(super) id: Id,
     /// How many wakes came before.
-    rank: u64,
-    at: Option<Stamp>,
+    pub(super) rank: u64,
+    pub(super) at: Option<Stamp>,
 }
 
 /// How the poll that comes next counts: of which class it is, and at which borders, each behind a class but the last, both
@@ -98,7 +94,7 @@ impl Share {
         self.owed > self.next.saturating_mul(PART - 1)
     }
 
-    fn charge(&mut self, took: i64, behind: bool, contested: bool) {
+    pub(super) fn charge(&mut self, took: i64, behind: bool, contested: bool) {
         if behind {
             self.next = took.max(self.next / 2);
         }
@@ -120,7 +116,7 @@ fn nanos(time: Duration) -> i64 {
 
 /// What of one class could be polled now.
 #[derive(Debug, Clone, Copy, Default)]
-struct Could {
+pub(super) struct Could {
     start: bool,
     woken: bool,
 }
@@ -134,15 +130,15 @@ impl Could {
 #[derive(Debug)]
 pub(super) struct Turns {
     /// Of each class, in the order of their wakes.
-    woken: [VecDeque<Woken>; 3],
-    wakes: u64,
+    pub(super) woken: [VecDeque<Woken>; 3],
+    pub(super) wakes: u64,
     /// Whether in each class it is a start's turn, if one can come.
-    start_first: [bool; 3],
+    pub(super) start_first: [bool; 3],
     shares: [Share; 2],
     /// Of the poll that was picked last.
-    charge: Charge,
+    pub(super) charge: Charge,
     /// A lent slot is filled when all that were woken before this one have been polled; none where none is held back.
-    held_back: Option<u64>,
+    pub(super) held_back: Option<u64>,
 }
 
 impl Default for Turns {
@@ -168,13 +164,13 @@ impl Turns {
     }
 
     /// At the place that its wake gives it.
-    fn enter(&mut self, class: Class, woken: Woken) {
+    pub(super) fn enter(&mut self, class: Class, woken: Woken) {
         let line = self.line(class);
         let place = line.partition_point(|other| other.rank < woken.rank);
         line.insert(place, woken);
     }
 
-    fn leave(&mut self, class: Class, id: Id) -> Option<Woken> {
+    pub(super) fn leave(&mut self, class: Class, id: Id) -> Option<Woken> {
         let line = self.line(class);
         let place = line.iter().position(|woken| woken.id == id)?;
         line.remove(place)
@@ -182,7 +178,7 @@ impl Turns {
 
     /// What could be polled: what could start, and who was woken; with the idle ones among the normal ones where they count
     /// as such.
-    fn could(&self, demanded: bool, ordinary: Option<Class>, idle_counts: bool) -> [Could; 3] {
+    pub(super) fn could(&self, demanded: bool, ordinary: Option<Class>, idle_counts: bool) -> [Could; 3] {
         let woken = self.woken.each_ref().map(|line| !line.is_empty());
         let [idle, normal, urgent] = woken;
         [
@@ -193,13 +189,13 @@ impl Turns {
     }
 
     /// Whether it is a start's turn in this class.
-    fn starts(&self, class: Class, could: [Could; 3]) -> bool {
+    pub(super) fn starts(&self, class: Class, could: [Could; 3]) -> bool {
         let Could { start, woken } = could[class as usize];
         start && (self.start_first[class as usize] || !woken)
     }
 
     /// The class whose turn it is, and how its poll counts.
-    fn choose(&mut self, could: [Could; 3]) -> Option<(Class, Charge)> {
+    pub(super) fn choose(&mut self, could: [Could; 3]) -> Option<(Class, Charge)> {
         let [idle, normal, demanded] = could.map(Could::any);
         let mut contested = [false; 2];
         let mut pick = Class::Idle;
@@ -218,7 +214,7 @@ impl Turns {
     }
 
     /// The lane has spent this much on a poll.
-    fn charge(&mut self, Charge { class, contested }: Charge, took: Duration) {
+    pub(super) fn charge(&mut self, Charge { class, contested }: Charge, took: Duration) {
         let Some(class) = class else { return };
         let took = nanos(took.max(LEAST));
         for (border, share) in self.shares.iter_mut().enumerate() {
@@ -227,7 +223,7 @@ impl Turns {
     }
 
     /// Whoever of this class was woken first; idle tasks stand in for normal ones where they count as such.
-    fn pop(&mut self, class: Class, idle_counts: bool) -> Option<Woken> {
+    pub(super) fn pop(&mut self, class: Class, idle_counts: bool) -> Option<Woken> {
         let rank = |line: &VecDeque<Woken>| line.front().map_or(u64::MAX, |woken| woken.rank);
         let idle = idle_counts
             && class == Class::Normal
@@ -237,96 +233,9 @@ impl Turns {
 
     /// Whether a lent slot has to wait for those who were woken, as urgent as the start that would fill it: one of them
     /// may be about to come back to it. Not for those who wake themselves meanwhile.
-    fn holds_back(&mut self, start: Class) -> bool {
+    pub(super) fn holds_back(&mut self, start: Class) -> bool {
         let before = *self.held_back.get_or_insert(self.wakes);
         let waits = |class: &&Class| self.woken[**class as usize].front().is_some_and(|w| w.rank < before);
         CLASSES.iter().filter(|class| **class >= start).any(|class| waits(&class))
-    }
-}
-
-impl Core {
-    /// The task wants a poll; `at` is when that came, where it is recorded. False where that is nothing new, or nothing
-    /// is left to poll: who is inside a stuck poll is polled once more when that has returned.
-    pub(crate) fn woken(&mut self, id: Id, at: Option<Stamp>) -> bool {
-        let Some(record) = self.table.get_mut(id) else { return false };
-        let runs = matches!(record.status, Status::Running | Status::Overdue) && !record.stuck;
-        if !runs || std::mem::replace(&mut record.woken, true) {
-            return false;
-        }
-        let class = record.class;
-        let rank = self.turns.wakes;
-        self.turns.wakes += 1;
-        self.turns.enter(class, Woken { id, rank, at });
-        true
-    }
-
-    /// Whom the next turn will be for, as it stands, if he has been woken.
-    pub(crate) fn next_woken(&self) -> Option<Id> {
-        CLASSES.iter().find_map(|class| self.turns.woken[*class as usize].front()).map(|woken| woken.id)
-    }
-
-    /// Nothing of the task waits for a poll any more.
-    pub(super) fn not_woken(&mut self, id: Id) {
-        let record = self.table.live(id);
-        if std::mem::take(&mut record.woken) {
-            let class = record.class;
-            self.turns.leave(class, id);
-        }
-    }
-
-    /// Whom the lane polls now. A start gets its slot with that.
-    pub(crate) fn next(&mut self, now: Stamp, actions: &mut Actions) -> Option<Turn> {
-        let mut ordinary = self.ordinary_start(now);
-        if self.turns.anyone_woken() && self.running >= self.profile.concurrency {
-            ordinary = ordinary.filter(|(_, class)| !self.turns.holds_back(*class));
-        }
-        let demanded = self.is_anyone_demanded();
-        // So that a slot gets free for the normal task.
-        let idle_counts = !self.turns.woken[Class::Idle as usize].is_empty()
-            && self.phase == Phase::Open
-            && !self.normal.is_empty()
-            && !self.has_a_slot();
-        let start = ordinary.map(|(_, class)| class);
-        let could = self.turns.could(demanded, start, idle_counts);
-        let (class, charge) = self.turns.choose(could)?;
-        let turn = if self.turns.starts(class, could) {
-            let id = match (class, ordinary) {
-                (Class::Normal | Class::Idle, Some((id, _))) => {
-                    self.start_ordinary(id, now, actions);
-                    id
-                }
-                _ => self.start_demanded(now, actions)?,
-            };
-            self.turns.held_back = None;
-            Turn { id, starts: true, woken: None }
-        } else {
-            let Woken { id, at, .. } = self.turns.pop(class, idle_counts)?;
-            self.table.live(id).woken = false;
-            Turn { id, starts: false, woken: at }
-        };
-        self.turns.start_first[class as usize] = !turn.starts;
-        self.turns.charge = charge;
-        Some(turn)
-    }
-
-    /// The poll that was picked last counts as this.
-    pub(super) fn take_charge(&mut self) -> Charge {
-        std::mem::take(&mut self.turns.charge)
-    }
-
-    /// The lane has spent this much on a poll.
-    pub(super) fn charge(&mut self, charge: Charge, took: Duration) {
-        self.turns.charge(charge, took);
-    }
-
-    /// From now on the task is at least this urgent.
-    pub(super) fn raise(&mut self, id: Id, class: Class) {
-        let record = self.table.live(id);
-        let before = record.class;
-        record.class = class.max(before);
-        if record.woken && before < class {
-            let woken = self.turns.leave(before, id).expect("who is woken stands in the line of its class");
-            self.turns.enter(class, woken);
-        }
     }
 }

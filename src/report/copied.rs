@@ -70,6 +70,7 @@ impl Report {
                 .collect(),
             holds: core
                 .holds()
+                .iter()
                 .map(|held| Hold {
                     task: core
                         .table()
@@ -82,7 +83,7 @@ impl Report {
                 })
                 .collect(),
             starved: core.starved().map(Starved::of).collect(),
-            holds_forgotten: core.holds_forgotten(),
+            holds_forgotten: core.holds().forgotten(),
             outcomes_forgotten: core.application_outcomes_forgotten(),
             cost: Cost {
                 polls: core.cost().polls,

@@ -1,0 +1,33 @@
+//! Notes are written for those who listen, and what the governor spends is counted.
+
+use std::time::Duration;
+
+use super::notes::{Cost, Note};
+use super::scheduler::Core;
+
+impl Core {
+    pub(crate) fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// The lane took this long for a turn, the governed poll left out.
+    pub(crate) fn turn_took(&mut self, own: Duration) {
+        self.cost.measured += 1;
+        self.cost.measured_time += own;
+    }
+
+    pub(super) fn note(&mut self, note: Note) {
+        if self.listening {
+            self.notes.push(note);
+        }
+    }
+
+    /// Begins or ends to write notes.
+    pub(crate) fn listen(&mut self, listening: bool) {
+        self.listening = listening;
+    }
+
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+}

@@ -1,0 +1,182 @@
+//! The run is sealed, and somebody waits for its end.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::base::clock::Stamp;
+use crate::core::delay::{Candidate, Mischief};
+use crate::core::table::{Record, Status};
+use crate::model::id::Id;
+use crate::model::monkey::Delivery;
+
+use super::loans::Waits;
+use super::scheduler::Core;
+use super::scope::Scope;
+
+/// How many of the application's own outcomes are kept.
+const OUTCOMES_KEPT: usize = 1_000;
+
+impl Core {
+    /// No handle of the governor is left: nothing more is declared.
+    pub(crate) fn nobody_declares(&mut self) {
+        self.deserted = true;
+    }
+
+    /// Whether nothing more can happen.
+    pub(crate) fn is_over(&self) -> bool {
+        (self.is_closed() || self.deserted) && !self.has_work()
+    }
+
+    /// What the application counts itself.
+    pub(crate) fn application_outcome(&mut self, name: Cow<'static, str>, ok: bool, now: Stamp) {
+        if self.outcomes.len() == OUTCOMES_KEPT {
+            self.outcomes.pop_front();
+            self.outcomes_forgotten += 1;
+        }
+        self.outcomes.push_back((name, ok, now));
+    }
+
+    pub(crate) fn application_outcomes_forgotten(&self) -> u64 {
+        self.outcomes_forgotten
+    }
+
+    pub(crate) fn application_outcomes(&self) -> impl Iterator<Item = &(Cow<'static, str>, bool, Stamp)> {
+        self.outcomes.iter()
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn mischief(&self) -> Option<&Mischief> {
+        self.mischief.as_ref()
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn profile(&self) -> &crate::model::profile::Profile {
+        &self.profile
+    }
+
+    pub(crate) fn stalls(&self) -> &crate::core::stalls::Stalls {
+        &self.stalls
+    }
+
+    /// Seals the scope and lets the monkey pick. Only the first call does anything.
+    pub(crate) fn seal(&mut self, now: Stamp) {
+        if self.scope.sealed.is_some() {
+            return;
+        }
+        self.scope.sealed = Some(now);
+        // What the report speaks of is kept from now on.
+        self.scope.ended = VecDeque::new();
+        if let Some(mut mischief) = self.mischief.take() {
+            let mut candidates: Vec<Candidate<'_>> = self
+                .table
+                .iter()
+                .map(|(id, record)| Candidate {
+                    id,
+                    number: record.number,
+                    name: &record.name,
+                    started: record.started.is_some(),
+                    ended: record.outcome.is_some(),
+                    demanded: record.demanded || record.status == Status::Demanded,
+                    excluded: record.never_delay,
+                })
+                .collect();
+            candidates.sort_by_key(|candidate| candidate.number);
+            mischief.pick(&candidates);
+            if let Some(victim) = mischief.victim.filter(|_| mischief.delivery == Delivery::Pending) {
+                self.set_aside(victim);
+            }
+            self.mischief = Some(mischief);
+        }
+    }
+
+    /// `started()` must not wait a minute for the task that is late on purpose, nor for what comes after it.
+    fn set_aside(&mut self, victim: Id) {
+        let mut aside = vec![victim];
+        while let Some(id) = aside.pop() {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.aside || record.start_counted || record.outcome.is_some() {
+                continue;
+            }
+            record.aside = true;
+            self.scope.unstarted -= 1;
+            aside.extend(record.ties.iter().flat_map(|ties| &ties.successors).map(|successor| successor.id));
+        }
+    }
+
+    /// Whether what is waited for has come.
+    pub(crate) fn has_come(&self, waits: Waits) -> bool {
+        match waits {
+            Waits::Started => self.scope.unstarted == 0,
+            Waits::Finished => self.scope.unfinished == 0,
+        }
+    }
+
+    /// A governed task waits for the end of the run: it is left out of what it waits for, with what comes after it.
+    /// True where that was the last thing others waited for too.
+    pub(crate) fn awaits_the_end(&mut self, id: Id) -> bool {
+        if let Some(record) = self.table.get_mut(id) {
+            record.ties_mut().ends_awaited += 1;
+        }
+        for id in self.with_successors(id) {
+            let Some(record) = self.table.get_mut(id) else { continue };
+            if record.outcome.is_none() && !std::mem::replace(&mut record.awaits_the_end, true) {
+                self.scope.unfinished -= usize::from(record.in_scope);
+            }
+        }
+        self.scope.unfinished == 0
+    }
+
+    /// The task has given up one wait for the end of the run. With its last one others wait for it again, and for what
+    /// comes after it, unless that comes after another task that awaits the end.
+    pub(crate) fn awaits_the_end_no_more(&mut self, id: Id) {
+        let record = self.table.get_mut(id).filter(|record| record.outcome.is_none());
+        let Some(ties) = record.and_then(|record| record.ties.as_mut()) else { return };
+        // Where it has no such wait, it gives none up.
+        let Some(left) = ties.ends_awaited.checked_sub(1) else { return };
+        ties.ends_awaited = left;
+        if left > 0 {
+            return;
+        }
+        let number = |id: &Id| self.table.get(*id).map(|record| record.number);
+        let mut all = self.with_successors(id);
+        // Predecessors are declared first, so each is judged before what comes after it.
+        all.sort_unstable_by_key(number);
+        for id in all {
+            let Some(record) = self.table.get(id) else { continue };
+            if record.awaits_the_end && record.outcome.is_none() && !self.must_await_the_end(record) {
+                self.scope.unfinished += usize::from(record.in_scope);
+                self.table.live(id).awaits_the_end = false;
+            }
+        }
+    }
+
+    /// Whether the task awaits the end of the run, or comes after one that does.
+    fn must_await_the_end(&self, record: &Record) -> bool {
+        let Some(ties) = &record.ties else { return false };
+        let awaits = |id: &Id| {
+            self.table.get(*id).is_some_and(|record| record.awaits_the_end && record.outcome.is_none())
+        };
+        ties.ends_awaited > 0 || ties.predecessors.iter().any(awaits)
+    }
+
+    /// A task and all that comes after it, each once.
+    fn with_successors(&self, id: Id) -> Vec<Id> {
+        let mut all = BTreeSet::from([id]);
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            let ties = self.table.get(id).and_then(|record| record.ties.as_ref());
+            for successor in ties.map_or(&[][..], |ties| &ties.successors) {
+                if all.insert(successor.id) {
+                    next.push(successor.id);
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! Normal tasks that wait for a slot, and those that were named for it.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use crate::base::clock::Stamp;
+use crate::model::id::Id;
+
+/// A normal task that waited for a slot for [`STARVED`], and nobody's turn came meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Starved {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) number: u64,
+    /// When nothing but its queue held it any more.
+    pub(crate) since: Stamp,
+    pub(crate) told: Stamp,
+    /// Numbers and names of those that held the slots.
+    pub(crate) behind: Vec<(u64, Cow<'static, str>)>,
+    /// How many more did.
+    pub(crate) more: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    /// Since when all slots have been held while a normal task waited and none of its queue started.
+    pub(super) since: Option<Stamp>,
+    /// The first of them has been named.
+    pub(super) told: bool,
+    /// Who holds a slot.
+    pub(super) holders: Vec<Id>,
+    pub(super) starved: VecDeque<Starved>,
+}
