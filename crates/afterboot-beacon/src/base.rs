@@ -1,4 +1,8 @@
-//! Tools that know nothing of events.
+//! Tools and bounds that know nothing of batches.
 
+pub(crate) mod bounds;
+pub(crate) mod lock;
+pub(crate) mod machine;
 pub(crate) mod quiet;
+pub(crate) mod random;
 pub(crate) mod within;

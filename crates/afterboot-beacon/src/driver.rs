@@ -3,12 +3,9 @@
 #[cfg_attr(not(feature = "spool"), path = "driver/no_disk.rs")]
 mod disk;
 mod event_loop;
+mod listen;
 mod outage;
 mod send;
 mod shutdown;
 
-#[cfg(feature = "spool")]
-pub(crate) use self::disk::DeadCommand;
-pub(crate) use self::disk::DiskOptions;
-pub(crate) use self::event_loop::{Command, Driver};
-pub(crate) use self::shutdown::Leave;
+pub(crate) use self::event_loop::Driver;

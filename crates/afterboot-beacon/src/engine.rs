@@ -4,33 +4,42 @@
 //! A batch is in one place at a time: open, in a queue, waiting for the disk, or handed out to the driver. Each of the
 //! files below is one leg of its way.
 
-mod batch;
-mod core;
+// Data.
+mod time;
+mod limits;
+pub(crate) mod ledger;
 pub(crate) mod endpoint;
-mod erase;
+mod event;
+mod receipt;
+mod batch;
+mod open;
+mod gaps;
+mod erasure;
+mod exchange;
+pub(crate) mod verdict;
+
+// The state, and the legs.
+mod core;
+mod told;
+mod post;
+mod take;
+mod settle;
+mod to_spool;
 #[cfg(any(feature = "spool", test))]
 mod from_spool;
-mod gaps;
-pub(crate) mod ledger;
-mod open;
-mod post;
 mod replay;
-mod settle;
+mod erase;
 mod shutdown;
-mod take;
-mod to_spool;
-mod told;
-pub(crate) mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::batch::{BATCH_BYTES, Batch, Moment, SLOT_BYTES};
-pub(crate) use self::core::{Core, LANES, Limits, MAX_IN_FLIGHT, Now, SPOOL_AGE, lane};
-#[cfg(any(feature = "spool", test))]
-pub(crate) use self::from_spool::{Evicted, Unlisted};
-pub(crate) use self::open::Open;
-pub(crate) use self::post::{Posting, Refusal};
+pub(crate) use self::batch::Batch;
+pub(crate) use self::core::Core;
+pub use self::event::BeaconEvent;
 #[cfg(feature = "spool")]
-pub(crate) use self::settle::DeadBatch;
-pub(crate) use self::settle::{MAX_LETTER, Outcome};
-pub(crate) use self::take::Outgoing;
+pub(crate) use self::exchange::{DeadBatch, Evicted, Unlisted};
+pub(crate) use self::exchange::{Outgoing, Posting, Refusal};
+pub(crate) use self::limits::Limits;
+pub use self::receipt::NotDurable;
+pub(crate) use self::receipt::{DeferredReply, ReceiptSender, Written};
+pub(crate) use self::time::{Moment, Now};

@@ -62,23 +62,26 @@ pub use api::builder::BeaconBuilder;
 #[doc(hidden)]
 pub use api::dead::command_line;
 #[cfg(feature = "spool")]
-pub use api::dead::{DeadBatchError, DeadId, DeadIdError, DeadLetter, DeadLetters, ProcessSpool, Replay};
+pub use api::dead::{DeadLetters, Replay};
 pub use api::early::Early;
 pub use api::error::Error;
-pub use api::event::{BeaconEvent, BeaconEvents, Next};
+pub use api::event::{BeaconEvents, Next};
 pub use api::health::{EndpointState, Health, SpoolState};
 pub use api::post::Post;
-pub use api::receipt::{NotDurable, Receipt};
-pub use api::signal::{Left, OnSignal, Signal};
+pub use api::receipt::Receipt;
+pub use api::signal::OnSignal;
 pub use api::testing;
 pub use engine::endpoint::HeldReason;
 pub use engine::ledger::DropReason;
+pub use engine::{BeaconEvent, NotDurable};
 #[cfg(feature = "spool")]
-pub use spool::{Durability, SpoolError, SpoolOptions};
-pub use state::token::Token;
+pub use spool::{
+    DeadBatchError, DeadId, DeadIdError, DeadLetter, Durability, ProcessSpool, SpoolError, SpoolOptions,
+};
+pub use state::signal::{Left, Signal};
 #[cfg(feature = "http")]
 pub use transport::http::{EndpointError, HttpTransport};
-pub use transport::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
+pub use transport::{MAX_ANSWER, Request, Response, Sending, Token, Transport, TransportError};
 
 /// The examples of the documents, run as tests.
 #[cfg(all(doctest, feature = "http", feature = "spool"))]

@@ -2,12 +2,13 @@
 
 #[cfg(feature = "http")]
 pub(crate) mod http;
+mod token;
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::state::token::Token;
+pub use self::token::Token;
 use crate::wire::Headers;
 
 /// One try of one batch. Its `Debug` says how long the body is, not what the users did.

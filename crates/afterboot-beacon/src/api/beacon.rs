@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::api::builder::BeaconBuilder;
-#[cfg(feature = "spool")]
-use crate::api::dead::{DeadId, DeadLetter};
-use crate::api::error::Error;
-use crate::api::event::BeaconEvents;
-use crate::api::health::Health;
-use crate::api::launch::Home;
-use crate::api::post::{Post, Target};
-#[cfg(feature = "spool")]
-use crate::driver::DeadCommand;
-use crate::driver::{Command, Leave};
+use super::builder::BeaconBuilder;
+use super::error::Error;
+use super::event::BeaconEvents;
+use super::health::{Health, health};
+use super::launch::Home;
+use super::post::{Post, Target};
+use crate::base::lock::lock;
 use crate::engine::Moment;
+#[cfg(feature = "spool")]
+use crate::spool::{DeadId, DeadLetter};
+#[cfg(feature = "spool")]
+use crate::state::command::DeadCommand;
+use crate::state::command::{Command, Leave};
 use crate::state::reply::{self, Answerer, Asker};
-use crate::state::shared::{Shared, lock};
+use crate::state::shared::Shared;
 use crate::wire::{Counters, StreamId};
 
 /// How long the drop of the last handle may take to save what is left.
@@ -136,7 +137,7 @@ impl Beacon {
         let shared = self.shared();
         let now = shared.now();
         let core = shared.core();
-        lock(&shared.quality).health(&core, shared.has_ended(), now)
+        health(&lock(&shared.quality), &core, shared.has_ended(), now)
     }
 
     /// What the beacon does from now on.

@@ -5,25 +5,22 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::api::beacon::Beacon;
-use crate::api::early::Early;
-use crate::api::error::Error;
-use crate::api::launch::{Launch, TransportSource};
-use crate::api::post::VITAL_AT_MOST;
-use crate::driver::DiskOptions;
+use super::beacon::Beacon;
+use super::early::Early;
+use super::error::Error;
+use super::launch;
+use super::post::VITAL_AT_MOST;
+use crate::base::bounds::EXPIRY;
+use crate::base::random::random;
 use crate::engine::Limits;
 #[cfg(feature = "spool")]
 use crate::spool::{Durability, SpoolOptions};
 use crate::state::clock::Wall;
-use crate::state::identity;
 use crate::state::privacy::AllowLists;
-use crate::state::shared::Delays;
-use crate::state::token::{Token, Tokens};
-use crate::transport::Transport;
+use crate::state::settings::{Delays, DiskOptions, Settings, TransportSource};
+use crate::state::token_source::TokenSource;
+use crate::transport::{Token, Transport};
 use crate::wire::{MAX_BODY, MAX_EVENTS};
-
-/// How long an event is worth something: 24 h, from Facebook's Banzai client.
-pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 3600);
 
 /// A body needs room for its head and one event.
 const MIN_BATCH_BYTES: usize = 1024;
@@ -48,7 +45,7 @@ pub struct BeaconBuilder {
     endpoint_is_wrong: bool,
     /// How many times something to send by was given.
     transports: u32,
-    tokens: Tokens,
+    tokens: TokenSource,
     user: Option<String>,
     session: Option<String>,
     limits: Limits,
@@ -74,7 +71,7 @@ impl BeaconBuilder {
             transport: None,
             endpoint_is_wrong: false,
             transports: 0,
-            tokens: Tokens::none(),
+            tokens: TokenSource::none(),
             user: None,
             session: None,
             limits: Limits {
@@ -130,7 +127,7 @@ impl BeaconBuilder {
             let fault = "token holds a line break or another character that no header may hold: visible ASCII is allowed";
             self.faults.push(fault.to_owned());
         }
-        self.tokens = Tokens::fixed(token);
+        self.tokens = TokenSource::fixed(token);
         self
     }
 
@@ -141,7 +138,7 @@ impl BeaconBuilder {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Option<Token>> + Send + 'static,
     {
-        self.tokens = Tokens::asking(ask);
+        self.tokens = TokenSource::asking(ask);
         self
     }
 
@@ -283,7 +280,7 @@ impl BeaconBuilder {
         let disk = DiskOptions { spool: self.spool, durability: self.durability };
         #[cfg(not(feature = "spool"))]
         let disk = DiskOptions;
-        let launch = Launch {
+        let settings = Settings {
             app: self.app,
             transport,
             tokens: self.tokens,
@@ -295,8 +292,8 @@ impl BeaconBuilder {
             wall: self.wall,
             disk,
         };
-        let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(identity::random()));
-        let (shared, home) = launch.start(self.user, self.session, seed, self.runtime)?;
+        let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
+        let (shared, home) = launch::start(&settings, self.user, self.session, seed, self.runtime)?;
         if let Some(early) = self.early {
             early.attach(&shared);
         }

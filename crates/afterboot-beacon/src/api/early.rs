@@ -10,12 +10,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::api::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
-use crate::api::receipt::{ReceiptSender, Said};
+use super::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
+use crate::base::lock::lock;
+use crate::base::machine::{mono_ms, system_ms};
 use crate::engine::ledger::{DropReason, Place};
-use crate::engine::{Moment, Now};
-use crate::state::clock;
-use crate::state::shared::{Shared, lock};
+use crate::engine::{DeferredReply, Moment, Now, ReceiptSender};
+use crate::state::shared::Shared;
 
 /// At most so many posts wait for a beacon.
 const MAX_EARLY: usize = 1000;
@@ -143,13 +143,13 @@ impl Early {
         if let Some(beacon) = beacon {
             return match beacon {
                 Some(shared) => post(shared.here(), route, data, options, receipt),
-                None => drop(receipt.map(|receipt| receipt.refused(DropReason::Closed))),
+                None => drop(receipt.map(|receipt| receipt.refuse(DropReason::Closed))),
             };
         }
-        let (wall, mono) = (clock::system_ms(), clock::mono_ms());
+        let (wall, mono) = (system_ms(), mono_ms());
         let Some(data) = guarded(|| to_raw_value(data)) else {
             this.keep(None);
-            return drop(receipt.map(|receipt| receipt.refused(DropReason::Unencodable)));
+            return drop(receipt.map(|receipt| receipt.refuse(DropReason::Unencodable)));
         };
         this.keep(Some(EarlyPost {
             route: route.to_owned(),
@@ -179,7 +179,7 @@ impl Early {
                 let size = post.bytes();
                 if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
                     *dropped += 1;
-                    said.extend(post.receipt.map(|receipt| receipt.refused(DropReason::EarlyFull)));
+                    said.extend(post.receipt.map(|receipt| receipt.refuse(DropReason::EarlyFull)));
                 } else {
                     *bytes += size;
                     posts.push(post);
@@ -204,7 +204,7 @@ impl Early {
             }
             (None, post) => {
                 let receipt = post.and_then(|post| post.receipt);
-                said.extend(receipt.map(|receipt| receipt.refused(DropReason::Closed)));
+                said.extend(receipt.map(|receipt| receipt.refuse(DropReason::Closed)));
             }
         }
     }
@@ -237,7 +237,7 @@ impl EarlyPost {
     }
 
     /// Its route and size, where they are to be [warned](warn_of_size) of.
-    fn replay(self, shared: &Shared, said: &mut Vec<Said>) -> Option<(String, usize)> {
+    fn replay(self, shared: &Shared, said: &mut Vec<DeferredReply>) -> Option<(String, usize)> {
         let now = shared.now();
         // It was posted this long ago, and its delay has been running since.
         let ago = Moment::from_millis(now.mono.saturating_sub(self.mono));

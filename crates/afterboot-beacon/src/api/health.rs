@@ -1,15 +1,12 @@
 //! How the network and the disk fare, from results.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::engine::endpoint::{HeldReason, State};
 use crate::engine::{Core, Now};
-
-/// So many requests are looked back on.
-const WINDOW: usize = 20;
+use crate::state::quality::Quality;
 
 /// May requests leave?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,61 +64,34 @@ pub struct Health {
     pub keys_removed: u64,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Quality {
-    tries: VecDeque<Option<Duration>>,
-    last_error: Option<String>,
-    pub(crate) spool_trouble: Option<String>,
-    pub(crate) keys_removed: u64,
-}
-
-impl Quality {
-    pub(crate) fn answered(&mut self, after: Duration) {
-        self.tried(Some(after));
-        self.last_error = None;
-    }
-
-    pub(crate) fn failed(&mut self, why: String) {
-        self.tried(None);
-        self.last_error = Some(why);
-    }
-
-    fn tried(&mut self, result: Option<Duration>) {
-        if self.tries.len() == WINDOW {
-            self.tries.pop_front();
-        }
-        self.tries.push_back(result);
-    }
-
-    pub(crate) fn health(&self, core: &Core, has_ended: bool, now: Now) -> Health {
-        let mut times: Vec<Duration> = self.tries.iter().flatten().copied().collect();
-        times.sort_unstable();
-        let endpoint = if has_ended {
-            EndpointState::Ended
-        } else if core.endpoint.is_offline() {
-            EndpointState::Offline
-        } else {
-            match core.endpoint.state() {
-                State::Healthy => EndpointState::Healthy,
-                State::Backoff { until, .. } => EndpointState::Backoff { left: until.saturating_sub(now.at) },
-                State::Held { why, until, .. } => {
-                    EndpointState::Held { why: why.clone(), left: until.saturating_sub(now.at) }
-                }
+pub(crate) fn health(quality: &Quality, core: &Core, has_ended: bool, now: Now) -> Health {
+    let mut times: Vec<Duration> = quality.tries.iter().flatten().copied().collect();
+    times.sort_unstable();
+    let endpoint = if has_ended {
+        EndpointState::Ended
+    } else if core.endpoint.is_offline() {
+        EndpointState::Offline
+    } else {
+        match core.endpoint.state() {
+            State::Healthy => EndpointState::Healthy,
+            State::Backoff { until, .. } => EndpointState::Backoff { left: until.saturating_sub(now.at) },
+            State::Held { why, until, .. } => {
+                EndpointState::Held { why: why.clone(), left: until.saturating_sub(now.at) }
             }
-        };
-        let spool = match &self.spool_trouble {
-            _ if has_ended => SpoolState::Off,
-            Some(why) => SpoolState::Trouble(why.clone()),
-            None if core.has_spool() => SpoolState::Working,
-            None => SpoolState::Off,
-        };
-        Health {
-            endpoint,
-            quality: (!self.tries.is_empty()).then(|| times.len() as f64 / self.tries.len() as f64),
-            round_trip: times.get(times.len() / 2).copied(),
-            last_error: self.last_error.clone(),
-            spool,
-            keys_removed: self.keys_removed,
         }
+    };
+    let spool = match &quality.spool_trouble {
+        _ if has_ended => SpoolState::Off,
+        Some(why) => SpoolState::Trouble(why.clone()),
+        None if core.has_spool() => SpoolState::Working,
+        None => SpoolState::Off,
+    };
+    Health {
+        endpoint,
+        quality: (!quality.tries.is_empty()).then(|| times.len() as f64 / quality.tries.len() as f64),
+        round_trip: times.get(times.len() / 2).copied(),
+        last_error: quality.last_error.clone(),
+        spool,
+        keys_removed: quality.keys_removed,
     }
 }

@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::api::early::Early;
-use crate::api::event::BeaconEvent;
-use crate::api::receipt::{NotDurable, Receipt, ReceiptSender, Said};
+use super::early::Early;
+use super::receipt::Receipt;
+use crate::base::lock::lock;
 use crate::engine::ledger::{DropReason, Place};
-use crate::engine::{Now, Posting, Refusal};
+use crate::engine::{BeaconEvent, DeferredReply, NotDurable, Now, Posting, ReceiptSender, Refusal};
 use crate::state::identity;
 use crate::state::shared::Shared;
 use crate::wire::{Priority, encode_event};
@@ -135,8 +135,8 @@ impl PostOptions<'_> {
         let delay = match self.delay {
             Some(delay) if self.vital => delay.min(VITAL_AT_MOST),
             Some(delay) => delay,
-            None if self.vital => shared.launch.delays.vital,
-            None => shared.launch.delays.basic,
+            None if self.vital => shared.settings.delays.vital,
+            None => shared.settings.delays.basic,
         };
         let vital = self.vital || delay <= VITAL_AT_MOST;
         (delay, if vital { Priority::Vital } else { Priority::Basic })
@@ -219,19 +219,19 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     options: PostOptions<'_>,
     receipt: Option<ReceiptSender>,
     now: Now,
-    said: &mut Vec<Said>,
+    said: &mut Vec<DeferredReply>,
 ) -> Option<usize> {
     // Before the application's `Serialize` runs, which could do anything.
     let id = identity::event(now.wall, shared.process());
     with_scratch(|out| {
-        let encoded = if shared.launch.allow.has(route) {
+        let encoded = if shared.settings.allow.has(route) {
             encode_allowed(shared, out, id, route, data, now)
         } else {
             encode(out, id, route, data, now)
         };
         if !encoded {
             shared.core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
-            said.extend(receipt.map(|receipt| receipt.refused(DropReason::Unencodable)));
+            said.extend(receipt.map(|receipt| receipt.refuse(DropReason::Unencodable)));
             return None;
         }
         hand_over(shared, route, out, options, receipt, now, said);
@@ -247,10 +247,10 @@ fn hand_over(
     options: PostOptions<'_>,
     receipt: Option<ReceiptSender>,
     now: Now,
-    said: &mut Vec<Said>,
+    said: &mut Vec<DeferredReply>,
 ) {
     // In memory is all that was asked for.
-    let (answered, receipt) = if shared.launch.is_buffered() { (receipt, None) } else { (None, receipt) };
+    let (answered, receipt) = if shared.settings.is_buffered() { (receipt, None) } else { (None, receipt) };
     let (delay, priority) = options.delay_and_priority(shared);
     let posting = Posting {
         route,
@@ -260,7 +260,7 @@ fn hand_over(
         merge: options.merge,
         signal: options.signal,
         receipt,
-        keep: options.keep.unwrap_or(shared.launch.expiry),
+        keep: options.keep.unwrap_or(shared.settings.expiry),
     };
     let taken = {
         let mut core = shared.core();
@@ -269,7 +269,7 @@ fn hand_over(
         taken
     };
     if let Some(receipt) = answered {
-        said.push(receipt.later(match taken {
+        said.push(receipt.defer(match taken {
             Ok(_) => Ok(()),
             Err(Refusal::Dropped(reason)) => Err(NotDurable::Dropped(reason)),
             Err(Refusal::Oversize) => Err(NotDurable::Oversize),
@@ -291,9 +291,9 @@ fn encode_allowed<T: Serialize + ?Sized>(
     now: Now,
 ) -> bool {
     let Some(whole) = guarded(|| serde_json::to_vec(data)) else { return false };
-    let Some((filtered, removed)) = shared.launch.allow.filter(route, &whole) else { return false };
+    let Some((filtered, removed)) = shared.settings.allow.filter(route, &whole) else { return false };
     if removed > 0 {
-        crate::state::shared::lock(&shared.quality).keys_removed += removed;
+        lock(&shared.quality).keys_removed += removed;
     }
     let Ok(filtered) = serde_json::from_slice::<&RawValue>(&filtered) else { return false };
     encode(out, id, route, filtered, now)

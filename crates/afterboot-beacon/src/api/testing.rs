@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::state::shared::lock;
+use crate::base::lock::lock;
 use crate::transport::{Request, Response, Sending, Transport, TransportError};
 use crate::wire::{self, Ack, Headers, gunzip};
 

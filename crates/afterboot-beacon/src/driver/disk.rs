@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::calls::{Call, Done};
-use self::trouble::{Attempt, Trouble};
-use self::worker::Worker;
-use super::Driver;
-use crate::api::dead::{DeadId, DeadLetter};
-use crate::engine::{Batch, DeadBatch, MAX_LETTER, Moment, Now};
-use crate::spool::{Durability, SpoolOptions};
+use super::event_loop::Driver;
+use crate::base::bounds::MAX_LETTER;
+use crate::driver::disk::calls::{Call, Done};
+use crate::driver::disk::trouble::{Attempt, Trouble};
+use crate::driver::disk::worker::Worker;
+use crate::engine::{Batch, DeadBatch, Moment, Now};
+use crate::state::command::DeadCommand;
 use crate::state::reply::{Answerer, Asker};
+use crate::state::settings::DiskOptions;
 
 /// A disk that does not answer within this time is left behind.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -31,30 +32,6 @@ const WRITE_AT_ONCE: usize = 10;
 
 /// How often expired rows, and what neighbours left that have died, are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
-
-#[derive(Debug, Clone)]
-pub(crate) struct DiskOptions {
-    pub(crate) spool: Option<SpoolOptions>,
-    pub(crate) durability: Durability,
-}
-
-impl DiskOptions {
-    pub(crate) fn has_spool(&self) -> bool {
-        self.spool.is_some()
-    }
-
-    pub(crate) fn is_buffered(&self) -> bool {
-        self.durability == Durability::Buffered
-    }
-}
-
-/// What the application asks of the dead letters.
-#[derive(Debug)]
-pub(crate) enum DeadCommand {
-    List { after: Option<DeadId>, limit: usize, answer: Answerer<Result<Vec<DeadLetter>, String>> },
-    Replay { ids: Vec<DeadId>, answer: Answerer<Result<u64, String>> },
-    Purge { ids: Option<Vec<DeadId>>, answer: Answerer<Result<u64, String>> },
-}
 
 /// A user whose events in memory are gone, and whose rows are to go.
 struct Erasing {

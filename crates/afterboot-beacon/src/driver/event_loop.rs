@@ -13,40 +13,19 @@ use tokio::sync::mpsc;
 use tokio::task::{self, JoinSet};
 use tokio::time::{Sleep, sleep_until};
 
-#[cfg(feature = "spool")]
-use super::disk::DeadCommand;
-use super::disk::{self, Disk, DiskOptions};
+use super::disk::{self, Disk};
+use super::listen::{Waiting, listen};
 use super::outage::Outage;
 use super::send::Sent;
-use super::shutdown::{Leave, Leaving};
-use crate::api::event::BeaconEvent;
-use crate::api::signal::{self, LeftAnswer, Signal, Waiting};
-use crate::engine::{Moment, Now, Outgoing};
+use super::shutdown::Leaving;
+use crate::engine::{BeaconEvent, Moment, Now, Outgoing};
+use crate::state::command::Command;
 use crate::state::reply::Answerer;
+use crate::state::settings::DiskOptions;
 use crate::state::shared::Shared;
-use crate::state::token::Tokens;
+use crate::state::signal::{LeftAnswer, Signal};
+use crate::state::token_source::TokenSource;
 use crate::transport::Transport;
-
-/// What the application asks the driver for.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Flush {
-        deadline: Moment,
-        answer: Answerer<bool>,
-    },
-    Leave(Leave),
-    /// Without an answer: the process ends when the beacon has left.
-    OnSignal {
-        deadline: Duration,
-        answer: Option<Answerer<LeftAnswer>>,
-    },
-    #[cfg(feature = "spool")]
-    Dead(DeadCommand),
-    Erase {
-        user: String,
-        answer: Answerer<Result<u64, String>>,
-    },
-}
 
 /// Everything that was posted before it is away when no batch before `ordinal` is left in memory.
 #[derive(Debug)]
@@ -60,7 +39,7 @@ pub(super) struct Flush {
 pub(crate) struct Driver {
     pub(super) shared: Arc<Shared>,
     pub(super) transport: Arc<dyn Transport>,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenSource,
     pub(super) time_limit: Duration,
     pub(super) commands: mpsc::UnboundedReceiver<Command>,
     pub(super) requests: JoinSet<Sent>,
@@ -115,7 +94,7 @@ impl Driver {
     pub(crate) fn new(
         shared: Arc<Shared>,
         transport: Arc<dyn Transport>,
-        tokens: Tokens,
+        tokens: TokenSource,
         time_limit: Duration,
         commands: mpsc::UnboundedReceiver<Command>,
         app: String,
@@ -235,7 +214,7 @@ impl Driver {
                 self.flushes.push(Flush { ordinal, deadline, answer });
             }
             Command::Leave(leave) => self.begin_leaving(leave, now),
-            Command::OnSignal { deadline, answer } => match (signal::listen(), answer) {
+            Command::OnSignal { deadline, answer } => match (listen(), answer) {
                 (Ok(coming), answer) => self.signals.push(OnSignal { coming, deadline, answer }),
                 (Err(error), Some(answer)) => answer.say(Err(error)),
                 (Err(error), None) => tracing::warn!(%error, "signals cannot be listened to"),

@@ -3,26 +3,14 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::Driver;
+use super::event_loop::Driver;
 use crate::engine::{Batch, Moment, Now};
 use crate::state::reply::Answerer;
+use crate::state::settings::DiskOptions;
 use crate::state::shared::Shared;
 
 /// How long a beacon that is dropped may take to save what it has.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(5);
-
-#[derive(Debug, Clone)]
-pub(crate) struct DiskOptions;
-
-impl DiskOptions {
-    pub(crate) fn has_spool(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn is_buffered(&self) -> bool {
-        false
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Disk;

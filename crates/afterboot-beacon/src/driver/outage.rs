@@ -1,8 +1,9 @@
 //! What the log says of an endpoint that takes nothing: when it begins and when it is over, not at each try.
 
-use super::Driver;
+use super::event_loop::Driver;
 use crate::engine::endpoint::{HeldReason, State};
-use crate::engine::{Moment, Now, Outcome};
+use crate::engine::verdict::Outcome;
+use crate::engine::{Moment, Now};
 
 /// Since when nothing arrives.
 #[derive(Debug)]

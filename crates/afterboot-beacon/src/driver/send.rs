@@ -6,14 +6,13 @@ use std::time::{Duration, SystemTime};
 use tokio::task;
 use tokio::time::Instant;
 
-use super::Driver;
-use crate::api::event::BeaconEvent;
+use super::event_loop::Driver;
+use crate::base::lock::lock;
 use crate::base::quiet::quiet;
 use crate::base::within::within;
 use crate::engine::endpoint::{HeldReason, State};
-use crate::engine::verdict::judge;
-use crate::engine::{Now, Outcome, Outgoing};
-use crate::state::shared::lock;
+use crate::engine::verdict::{Outcome, judge};
+use crate::engine::{BeaconEvent, Now, Outgoing};
 use crate::transport::{Request, Response};
 use crate::wire::{Headers, StreamId, Verdict};
 
@@ -55,7 +54,7 @@ impl Driver {
             batch: Some(name.clone()),
             sent_at: now.wall,
             mono: now.mono,
-            boot: crate::state::clock::boot_id().to_string(),
+            boot: crate::base::machine::boot_id().to_string(),
             events_boot: batch.boot.to_string(),
             attempt: batch.attempts,
             sender,

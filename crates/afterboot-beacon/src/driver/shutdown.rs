@@ -3,11 +3,12 @@
 use std::process;
 use std::time::Duration;
 
-use super::event_loop::{Another, Command, Driver, OnSignal};
-use crate::api::event::BeaconEvent;
-use crate::api::signal::{self, Left, LeftAnswer, Signal};
-use crate::engine::{Moment, Now};
+use super::event_loop::{Another, Driver, OnSignal};
+use super::listen::listen;
+use crate::engine::{BeaconEvent, Moment, Now};
+use crate::state::command::{Command, Leave};
 use crate::state::reply::Answerer;
+use crate::state::signal::{Left, LeftAnswer, Signal};
 use crate::wire::Counters;
 
 /// So much of the budget, and no more than this, is kept for writing what could not be sent.
@@ -19,17 +20,6 @@ const MARK_AT_MOST: Duration = Duration::from_millis(500);
 
 /// What a second signal leaves for saving.
 const SAVED_AT_ONCE: Duration = Duration::from_millis(500);
-
-/// A wish to leave.
-#[derive(Debug)]
-pub(crate) struct Leave {
-    pub(crate) deadline: Moment,
-    /// For good: nothing is taken in any more, and the driver ends.
-    pub(crate) ends: bool,
-    /// Is there time to send? A beacon that is dropped only saves.
-    pub(crate) sends: bool,
-    pub(crate) answer: Option<Answerer<Counters>>,
-}
 
 #[derive(Debug)]
 pub(super) struct Leaving {
@@ -94,7 +84,7 @@ impl Driver {
     pub(super) fn leave_on_signal(&mut self, which: usize, signal: Signal) {
         let now = self.shared.now();
         // Whoever asks twice does not want to wait. Listened to before the first is dropped: between them it would end us.
-        self.another = signal::listen().ok().map(Another);
+        self.another = listen().ok().map(Another);
         let OnSignal { deadline, answer, .. } = self.signals.swap_remove(which);
         let deadline = now.at.saturating_add(deadline);
         self.begin_leaving(Leave { deadline, ends: true, sends: true, answer: None }, now);

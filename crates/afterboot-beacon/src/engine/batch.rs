@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::receipt::ReceiptSender;
+use super::receipt::ReceiptSender;
+use super::time::Moment;
 use crate::wire::{self, BatchWriter, Gap, Head, Priority, StreamId};
 #[cfg(any(feature = "spool", test))]
 use crate::wire::{Event, encode_event};
-
-/// Time since the beacon was built, on tokio's clock.
-pub(crate) type Moment = Duration;
 
 /// A row of the spool that holds the same events. Shared by the parts of a batch that was split; deleted with the last.
 pub(crate) type RowRef = Arc<i64>;

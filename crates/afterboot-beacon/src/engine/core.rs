@@ -3,60 +3,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::batch::{Batch, Moment};
-use super::erase::Erasure;
+use super::batch::Batch;
+use super::endpoint::Endpoint;
+use super::erasure::Erasure;
+use super::event::BeaconEvent;
+use super::exchange::DeadBatch;
 use super::gaps::Gaps;
+use super::ledger::{DropReason, Ledger, Place};
+use super::limits::{GAP_ROOM, LANES, Limits, MAX_GAPS, lane};
 use super::open::Open;
-use super::settle::DeadBatch;
-use crate::api::event::BeaconEvent;
-use crate::api::receipt::{NotDurable, ReceiptSender, Said};
-use crate::engine::endpoint::Endpoint;
-use crate::engine::ledger::{DropReason, Ledger, Place};
+use super::receipt::{DeferredReply, NotDurable, ReceiptSender};
+use super::time::{Moment, Now};
 use crate::wire::{BatchWriter, Head, Priority, StreamId};
-
-/// Batches that cannot be sent go to the spool at this age.
-pub(crate) const SPOOL_AGE: Duration = Duration::from_secs(10);
-
-/// The most requests under way.
-pub(crate) const MAX_IN_FLIGHT: usize = 2;
-
-/// So many declarations a batch carries at most: about 6 KB of its body.
-const MAX_GAPS: usize = 50;
-
-/// What a declaration adds to a body at most.
-const GAP_ROOM: usize = 160;
-
-/// The numbers that do not change while a beacon lives.
-#[derive(Debug, Clone)]
-pub(crate) struct Limits {
-    pub(crate) events: usize,
-    pub(crate) bytes: usize,
-    pub(crate) batch_events: usize,
-    pub(crate) batch_bytes: usize,
-    pub(crate) replay_spread: Duration,
-    /// Is there a spool for dead letters, be it one that does not work for now?
-    pub(crate) keeps_letters: bool,
-}
-
-/// Wall clock and monotonic clock at one moment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Now {
-    /// Since the beacon was built, on tokio's clock.
-    pub(crate) at: Moment,
-    /// Unix milliseconds. A stamp: no age is told by it, as it may be set.
-    pub(crate) wall: u64,
-    /// Milliseconds since the machine started.
-    pub(crate) mono: u64,
-}
-
-impl Now {
-    /// When what lives for this long from now on expires.
-    pub(crate) fn after(self, life: Duration) -> u64 {
-        self.mono.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX))
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -81,7 +40,7 @@ pub(crate) struct Core {
     pub(super) in_flight: usize,
     pub(super) erasures: Vec<Erasure>,
     /// Answers for whoever waits, to be given when nothing is locked.
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<DeferredReply>,
     /// For whoever listens, then as well.
     pub(super) told: Vec<BeaconEvent>,
     pub(super) replay_turn: bool,
@@ -108,15 +67,6 @@ pub(crate) struct Core {
     /// Somebody wants the spool looked through who came after the look that is under way.
     pub(super) replay_again: bool,
 }
-
-pub(crate) fn lane(priority: Priority) -> usize {
-    match priority {
-        Priority::Vital => 0,
-        Priority::Basic => 1,
-    }
-}
-
-pub(crate) const LANES: [Priority; 2] = [Priority::Vital, Priority::Basic];
 
 impl Core {
     pub(crate) fn new(
@@ -319,7 +269,7 @@ impl Core {
         self.gaps.declare(batch.gaps(reason.as_str()));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {
-            self.said.push(receipt.later(Err(NotDurable::Dropped(reason))));
+            self.said.push(receipt.defer(Err(NotDurable::Dropped(reason))));
         }
     }
 
@@ -333,7 +283,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn take_said(&mut self) -> Vec<Said> {
+    pub(crate) fn take_said(&mut self) -> Vec<DeferredReply> {
         mem::take(&mut self.said)
     }
 

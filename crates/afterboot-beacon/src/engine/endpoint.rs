@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
-use crate::engine::Moment;
+use super::time::Moment;
 use crate::wire::MAX_BODY;
 
 /// 1, 2, 4 … 32 s: from a published rewrite of Facebook's Banzai client.

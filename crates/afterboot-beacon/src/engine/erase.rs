@@ -3,26 +3,11 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use super::{Batch, Core, Now};
-use crate::engine::ledger::{DropReason, Place};
-
-/// What is under way of a user who was erased: with a request, or with the disk.
-#[derive(Debug)]
-pub(super) struct Erasure {
-    user: String,
-    /// Only what was sealed or read before this ordinal.
-    before: u64,
-    /// Only what was read back from the spool: what was posted after the erasure is not meant.
-    replayed: bool,
-}
-
-impl Erasure {
-    fn means(&self, batch: &Batch) -> bool {
-        batch.head.user.as_deref() == Some(&*self.user)
-            && batch.ordinal < self.before
-            && (batch.replayed || !self.replayed)
-    }
-}
+use super::batch::Batch;
+use super::core::Core;
+use super::erasure::Erasure;
+use super::ledger::{DropReason, Place};
+use super::time::Now;
 
 impl Core {
     /// Everything of this user in memory goes: what is sealed is declared.

@@ -4,29 +4,15 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Batch, Core, MAX_LETTER, Moment, Now};
-use crate::api::receipt::NotDurable;
-use crate::engine::endpoint::Answer;
-use crate::engine::ledger::{DropReason, Place};
-use crate::wire::{Gap, StreamId};
-
-/// A row that the spool gave up.
-#[derive(Debug, Clone)]
-pub(crate) struct Evicted {
-    pub(crate) row: i64,
-    pub(crate) stream: StreamId,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-    pub(crate) events: u64,
-    pub(crate) reason: DropReason,
-}
-
-/// A batch that was read back.
-#[derive(Debug)]
-pub(crate) struct Unlisted {
-    pub(crate) row: i64,
-    pub(crate) batch: Batch,
-}
+use super::batch::Batch;
+use super::core::Core;
+use super::endpoint::Answer;
+use super::exchange::{Evicted, Unlisted};
+use super::ledger::{DropReason, Place};
+use super::receipt::NotDurable;
+use super::time::{Moment, Now};
+use crate::base::bounds::MAX_LETTER;
+use crate::wire::Gap;
 
 impl Core {
     /// These batches are in these rows now. One that somebody waits for stays in memory as well, to be sent in its time.
@@ -47,7 +33,7 @@ impl Core {
                 self.enqueue(batch);
             }
             for receipt in receipts {
-                self.said.push(receipt.later(Ok(())));
+                self.said.push(receipt.defer(Ok(())));
             }
         }
         if self.ledger.spooled() > 0 {
@@ -60,7 +46,7 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                self.said.push(receipt.later(Err(NotDurable::Disk(why.to_owned()))));
+                self.said.push(receipt.defer(Err(NotDurable::Disk(why.to_owned()))));
             }
             if self.is_erased(&batch) {
                 self.give_up(batch, Place::Queued, DropReason::Erased);

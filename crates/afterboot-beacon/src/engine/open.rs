@@ -6,7 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::batch::{Batch, Moment};
+use super::batch::Batch;
+use super::time::Moment;
 
 /// For how long a later event of the same key replaces an earlier one: 10 s, from Facebook's Banzai client.
 pub(crate) const MERGE_WINDOW: Duration = Duration::from_secs(10);

@@ -1,36 +1,15 @@
 //! An event comes in: the application's thread is here, so nothing waits and nothing is encoded.
 
-use std::time::Duration;
-
-use super::batch::name_bytes;
-use super::open::KEY_BYTES;
-use super::{BATCH_BYTES, Core, LANES, MAX_LETTER, Now, Open, SLOT_BYTES, lane};
-use crate::api::receipt::{NotDurable, ReceiptSender};
-use crate::engine::ledger::{DropReason, Place};
+use super::batch::{BATCH_BYTES, SLOT_BYTES, name_bytes};
+use super::core::Core;
+use super::exchange::{Posting, Refusal};
+use super::ledger::{DropReason, Place};
+use super::limits::{LANES, MAX_IN_FLIGHT, lane};
+use super::open::{KEY_BYTES, Open};
+use super::receipt::NotDurable;
+use super::time::Now;
+use crate::base::bounds::MAX_LETTER;
 use crate::wire::{BatchWriter, Priority};
-
-/// What is posted.
-#[derive(Debug)]
-pub(crate) struct Posting<'a> {
-    pub(crate) route: &'a str,
-    /// By [`encode_event`](crate::wire::encode_event).
-    pub(crate) encoded: &'a [u8],
-    pub(crate) priority: Priority,
-    pub(crate) delay: Duration,
-    pub(crate) merge: Option<&'a str>,
-    pub(crate) signal: bool,
-    pub(crate) receipt: Option<ReceiptSender>,
-    /// How long it is worth something.
-    pub(crate) keep: Duration,
-}
-
-/// What could not be taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Dropped(DropReason),
-    /// Too large for any batch: it was set aside as a dead letter.
-    Oversize,
-}
 
 impl Core {
     /// Takes an event in. `Ok(true)`: the driver has to be woken.
@@ -42,7 +21,7 @@ impl Core {
                     Refusal::Dropped(reason) => NotDurable::Dropped(reason),
                     Refusal::Oversize => NotDurable::Oversize,
                 };
-                self.said.push(receipt.later(Err(why)));
+                self.said.push(receipt.defer(Err(why)));
             }
             if refusal == Refusal::Oversize {
                 self.bury_oversize(&posting, now);
@@ -86,7 +65,7 @@ impl Core {
             batch.due = now.at;
             self.seal(posting.priority);
         }
-        wake |= (full && self.endpoint.is_open() && self.in_flight < super::MAX_IN_FLIGHT)
+        wake |= (full && self.endpoint.is_open() && self.in_flight < MAX_IN_FLIGHT)
             || durable
             || due < self.wake_at
             || self.wants_disk_for_room();
@@ -131,7 +110,7 @@ impl Core {
         }
         open.batch.due = now.at;
         self.seal(posting.priority);
-        self.endpoint.is_open() && self.in_flight < super::MAX_IN_FLIGHT
+        self.endpoint.is_open() && self.in_flight < MAX_IN_FLIGHT
     }
 
     /// Room for one more event of this priority: at the limit a basic newcomer has none, a vital one takes the oldest

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use super::{Batch, Core, Moment, Now};
+use super::batch::Batch;
+use super::core::Core;
+use super::time::{Moment, Now};
 
 impl Core {
     /// The moment at which the spool should be looked through, at the start and after every recovery: a random one, so

@@ -1,42 +1,17 @@
 //! What became of a request.
 
 use std::mem;
-use std::time::Duration;
 
-use super::{Batch, Core, Now, Outgoing, Posting};
-use crate::engine::endpoint::HeldReason;
-use crate::engine::ledger::{DropReason, Place};
-use crate::wire::{MAX_BODY, Verdict};
-
-/// What the answer to a batch, or its absence, means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// An ack: a verdict an event.
-    Settled(Vec<Verdict>),
-    /// To be sent again as it is.
-    Retry { retry_after: Option<Duration> },
-    /// Too large for this server.
-    TooLarge,
-    /// The batch itself is refused.
-    Refused { status: u16 },
-    /// Something is wrong with the endpoint, and the batch is not at fault.
-    Held(HeldReason),
-}
-
-/// Set aside.
-#[derive(Debug)]
-#[cfg_attr(not(any(feature = "spool", test)), expect(dead_code, reason = "only a spool keeps them"))]
-pub(crate) struct DeadBatch {
-    pub(crate) batch: Batch,
-    pub(crate) reason: &'static str,
-    pub(crate) status: Option<u16>,
-}
+use super::batch::Batch;
+use super::core::Core;
+use super::exchange::{DeadBatch, Outgoing, Posting};
+use super::ledger::{DropReason, Place};
+use super::time::{Moment, Now};
+use super::verdict::Outcome;
+use crate::wire::Verdict;
 
 /// Dead letters that wait for the disk have this share of the memory for themselves.
 const DEAD_SHARE: usize = 4;
-
-/// A larger event is not kept as a dead letter: no row is read that inflates to more.
-pub(crate) const MAX_LETTER: usize = 4 * MAX_BODY;
 
 impl Core {
     /// A request has ended.
@@ -174,7 +149,7 @@ impl Core {
         }));
         self.tell_dead("oversize", None, 1);
         self.set_aside(DeadBatch { batch, reason: "oversize", status: None });
-        self.wake_at = super::Moment::ZERO;
+        self.wake_at = Moment::ZERO;
     }
 
     /// A request was called off: the server may have the events or not, and the next try tells it which they are.

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use super::{Core, Moment, Now};
+use super::core::Core;
+use super::time::{Moment, Now};
+use crate::base::bounds::EXPIRY;
 use crate::wire::Priority;
 
 impl Core {
@@ -58,8 +60,8 @@ impl Core {
                 marker.head.end = end;
                 marker.due = now.at;
                 marker.newest_at = now.wall;
-                marker.expires = now.after(crate::api::builder::EXPIRY);
-                marker.life = crate::api::builder::EXPIRY;
+                marker.expires = now.after(EXPIRY);
+                marker.life = EXPIRY;
                 self.number(&mut marker);
                 self.bytes += marker.bytes();
                 self.enqueue(marker);

@@ -1,17 +1,13 @@
 //! What leaves next.
 
-use super::{Batch, Core, LANES, MAX_IN_FLIGHT, Moment, Now, SPOOL_AGE, lane};
-use crate::engine::endpoint::Answer;
-use crate::engine::ledger::{DropReason, Place};
+use super::batch::Batch;
+use super::core::Core;
+use super::endpoint::Answer;
+use super::exchange::Outgoing;
+use super::ledger::{DropReason, Place};
+use super::limits::{LANES, MAX_IN_FLIGHT, SPOOL_AGE, lane};
+use super::time::{Moment, Now};
 use crate::wire::Priority;
-
-/// A batch in the driver's hands, to be sent. It comes back by [`Core::settle`] or [`Core::aborted`].
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) batch: Batch,
-    /// Its outcome decides whether the endpoint is well again.
-    pub(crate) probe: bool,
-}
 
 impl Core {
     /// The next batch to send, if one may leave now.

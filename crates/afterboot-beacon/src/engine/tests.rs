@@ -7,8 +7,12 @@ mod orders;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Core, Limits, Moment, Now, Outcome, Outgoing, Posting, Refusal};
-use crate::api::receipt::{Receipt, ReceiptSender};
+use super::core::Core;
+use super::exchange::{Outgoing, Posting, Refusal};
+use super::limits::Limits;
+use super::receipt::ReceiptSender;
+use super::time::{Moment, Now};
+use super::verdict::Outcome;
 use crate::wire::{MAX_BODY, Priority, StreamId, Verdict, encode_event};
 
 const STREAM: StreamId = StreamId::from_bytes([7; 16]);
@@ -69,9 +73,9 @@ fn post(core: &mut Core, data: &str, wish: Wish<'_>, now: Now) -> Result<bool, R
     core.post(posting, now)
 }
 
-fn durable() -> (Option<ReceiptSender>, Receipt) {
-    let (sender, receipt) = Receipt::new();
-    (Some(sender), receipt)
+/// Nobody listens.
+fn receipt() -> ReceiptSender {
+    ReceiptSender::new(drop)
 }
 
 fn datas(outgoing: &Outgoing) -> Vec<String> {

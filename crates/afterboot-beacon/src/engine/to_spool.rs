@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Batch, Core, LANES, Now, SPOOL_AGE, lane};
-use crate::api::receipt::NotDurable;
-use crate::engine::ledger::{DropReason, Place};
+use super::batch::Batch;
+use super::core::Core;
+use super::ledger::{DropReason, Place};
+use super::limits::{LANES, SPOOL_AGE, lane};
+use super::receipt::NotDurable;
+use super::time::Now;
 
 /// At most so many batches go to the disk in one transaction.
 const PUT_AT_ONCE: usize = 50;
@@ -152,7 +155,7 @@ impl Core {
         for mut batch in batches {
             self.came_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                self.said.push(receipt.later(Err(NotDurable::NoSpool)));
+                self.said.push(receipt.defer(Err(NotDurable::NoSpool)));
             }
             self.enqueue(batch);
         }

@@ -1,8 +1,8 @@
 //! What became of events, to be told when nothing is locked: whoever hears of it may post.
 
-use super::Core;
-use crate::api::event::BeaconEvent;
-use crate::engine::ledger::{DropReason, Place};
+use super::core::Core;
+use super::event::BeaconEvent;
+use super::ledger::{DropReason, Place};
 
 impl Core {
     pub(crate) fn take_told(&mut self) -> Vec<BeaconEvent> {

@@ -4,10 +4,24 @@ use std::time::{Duration, SystemTime};
 
 use afterboot_retry::parse_retry_after_dated;
 
-use crate::engine::Outcome;
-use crate::engine::endpoint::HeldReason;
+use super::endpoint::HeldReason;
 use crate::transport::Response;
-use crate::wire::{Ack, AckError};
+use crate::wire::{Ack, AckError, Verdict};
+
+/// What the answer to a batch, or its absence, means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// An ack: a verdict an event.
+    Settled(Vec<Verdict>),
+    /// To be sent again as it is.
+    Retry { retry_after: Option<Duration> },
+    /// Too large for this server.
+    TooLarge,
+    /// The batch itself is refused.
+    Refused { status: u16 },
+    /// Something is wrong with the endpoint, and the batch is not at fault.
+    Held(HeldReason),
+}
 
 /// An answer's meaning, and the epoch of an experiment that the server wants stopped. The answer is to the try of this
 /// name, with so many events.

@@ -9,9 +9,8 @@ use super::place::{Home, Take};
 use super::store::{eligible, settle};
 use super::{
     Adopted, Change, Durability, Erased, Evicted, NewDead, NewRow, Row, RowId, Spool, SpoolError, Stamp,
-    Totals, Why, sql,
+    Totals, Why, damage, declare, sql,
 };
-use super::{damage, declare};
 
 // Rows that are moved in one transaction: what a crash leaves twice at most.
 const CHUNK: usize = 50;

@@ -13,7 +13,7 @@ use rusqlite::{
 use super::age::{LEEWAY_MS, OLDEST_AT, Stamp, Until};
 use super::rows::{Evicted, MAX_ROW, NewDead, NewRow, Row, RowId, Totals, Why};
 use super::{Durability, SpoolError, sql};
-use crate::engine::MAX_LETTER;
+use crate::base::bounds::MAX_LETTER;
 use crate::wire::{Priority, StreamId, gunzip};
 
 // Pages are written once into the log and once into the file, so a larger log saves nothing.

@@ -2,12 +2,11 @@
 
 use rusqlite::Connection;
 
-use super::db;
 use super::store::{delete, make_room};
 use super::{
-    Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Stamp, Totals, Why, sql,
+    DeadId, DeadLetter, Durability, Evicted, NewDead, NewRow, Replayed, RowId, Spool, SpoolError, Stamp,
+    Totals, Why, db, sql,
 };
-use crate::api::dead::{DeadId, DeadLetter};
 
 // What a replayed batch lives at least, whatever its first life was.
 const MIN_LIFE_MS: u64 = 60 * 60 * 1000;

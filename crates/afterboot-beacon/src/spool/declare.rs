@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use super::{NewRow, Stamp, db, sql};
-use crate::api::builder::EXPIRY;
+use crate::base::bounds::EXPIRY;
 use crate::wire::{BatchWriter, Gap, Head, Priority, StreamId, gzip};
 
 /// So many declarations one of them carries at most.

@@ -9,8 +9,9 @@ use super::adopt::erase_in;
 use super::db::{self, Db};
 use super::place::{Home, Root, Take, db_in, process_name};
 use super::store::delete;
-use super::{Durability, RowId, SpoolError, Stamp, Totals, Why, dead_store, sql};
-use crate::api::dead::{DeadId, DeadLetter, ProcessSpool};
+use super::{
+    DeadId, DeadLetter, Durability, ProcessSpool, RowId, SpoolError, Stamp, Totals, Why, dead_store, sql,
+};
 
 type Result<T, E = SpoolError> = std::result::Result<T, E>;
 

@@ -21,7 +21,7 @@ use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
 
 use super::place::same_file;
-use crate::state::identity;
+use crate::base::random::random;
 
 const ALIVE: &str = "alive";
 
@@ -45,7 +45,7 @@ enum Says {
 /// This process: its children have another number, and another process of this number has another token.
 fn name() -> [u8; NAME_BYTES] {
     static TOKEN: OnceLock<u128> = OnceLock::new();
-    let token = TOKEN.get_or_init(|| u128::from_be_bytes(identity::random()));
+    let token = TOKEN.get_or_init(|| u128::from_be_bytes(random()));
     let text = format!("{:010} {token:032x}\n", process::id());
     let mut name = [b' '; NAME_BYTES];
     name[..text.len()].copy_from_slice(text.as_bytes());

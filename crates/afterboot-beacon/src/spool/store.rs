@@ -2,13 +2,12 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 
-use super::damage;
 use super::db::{self, Db};
 use super::files::Files;
 use super::place::{Home, Root};
 use super::{
     Change, Durability, Evicted, Lost, NewRow, Put, Row, RowId, SpoolError, SpoolOptions, Stamp, Totals, Why,
-    sql,
+    damage, sql,
 };
 use crate::wire::StreamId;
 

@@ -3,28 +3,22 @@
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tokio::sync::{Notify, broadcast, mpsc};
 
-use crate::api::event::BeaconEvent;
-use crate::api::health::Quality;
-use crate::api::launch::Launch;
-use crate::api::receipt::Said;
-use crate::driver::Command;
-use crate::engine::{Core, Now};
-use crate::state::clock::Clock;
+use super::clock::Clock;
+use super::quality::Quality;
+use super::settings::Settings;
+use crate::base::lock::lock;
+use crate::engine::{BeaconEvent, Core, DeferredReply, Now};
+use crate::state::command::Command;
 
 /// A receiver of events that is this far behind loses the oldest.
 pub(crate) const EVENTS_KEPT: usize = 256;
 
-/// How soon events leave.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delays {
-    pub(crate) vital: Duration,
-    pub(crate) basic: Duration,
-}
+/// Starts the beacon of a forked child, for this user and this session.
+pub(crate) type StartInChild = fn(&Settings, Option<String>, Option<String>) -> Arc<Shared>;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -35,7 +29,8 @@ pub(crate) struct Shared {
     commands: mpsc::UnboundedSender<Command>,
     pub(crate) quality: Mutex<Quality>,
     warned: Mutex<HashSet<String>>,
-    pub(crate) launch: Launch,
+    pub(crate) settings: Settings,
+    start_in_child: StartInChild,
     process: u32,
     /// What this process uses, where it is a child of the one that built the beacon: it has no driver's thread and no
     /// right to the parent's events.
@@ -46,7 +41,7 @@ pub(crate) struct Shared {
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
     /// Dropped after the guard, and so is what follows.
-    said: Vec<Said>,
+    said: Vec<DeferredReply>,
     told: Told<'a>,
 }
 
@@ -82,11 +77,6 @@ impl Drop for Locked<'_> {
     }
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic under the lock is a bug of ours; the application's events are still worth sending.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// At most so many routes are remembered as warned about.
 const MAX_WARNED: usize = 1000;
 
@@ -95,7 +85,8 @@ impl Shared {
         core: Core,
         clock: Clock,
         commands: mpsc::UnboundedSender<Command>,
-        launch: Launch,
+        settings: Settings,
+        start_in_child: StartInChild,
     ) -> Arc<Shared> {
         Arc::new(Shared {
             core: Mutex::new(core),
@@ -105,7 +96,8 @@ impl Shared {
             commands,
             quality: Mutex::default(),
             warned: Mutex::default(),
-            launch,
+            settings,
+            start_in_child,
             process: process::id(),
             child: OnceLock::new(),
         })
@@ -134,7 +126,7 @@ impl Shared {
                 Ok(core) => (core.user().map(str::to_owned), core.session().map(str::to_owned)),
                 Err(_) => (None, None),
             };
-            self.launch.start_in_child(user, session)
+            (self.start_in_child)(&self.settings, user, session)
         })
     }
 

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use self::args::{Command, Letters};
 use self::text::{date, safe, safe_json, visible};
-use super::{DeadId, DeadLetter, DeadLetters};
-use crate::spool::SpoolError;
+use super::DeadLetters;
+use crate::spool::{DeadId, DeadLetter, SpoolError};
 
 // Letters that are read at once, each with its body.
 const PAGE: usize = 100;

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use super::{DeadId, DeadLetter};
-use crate::spool::{Held, Offline, SpoolError};
+use crate::spool::{DeadId, DeadLetter, Held, Offline, ProcessSpool, SpoolError};
 use crate::state::clock;
 
 /// The dead letters of all processes under a spool's root, for a tool that is not the application.
@@ -19,26 +18,6 @@ pub struct Replay {
     pub letters: u64,
     /// How many events in them.
     pub events: u64,
-}
-
-/// What one process's directory holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProcessSpool {
-    /// The directory's name, twelve hex digits: the first part of its dead letters' names.
-    pub process: String,
-    /// Does its process run? Otherwise another one may take it over.
-    pub live: bool,
-    /// Batches.
-    pub rows: u64,
-    /// Events in the batches.
-    pub events: u64,
-    /// Compressed bytes of the batches.
-    pub bytes: u64,
-    /// Dead letters.
-    pub dead: u64,
-    /// When the oldest batch's last event was posted, in milliseconds since the epoch.
-    pub oldest: Option<u64>,
 }
 
 impl DeadLetters {

@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::{DeadCommand, InHand, rows};
-use crate::api::dead::{DeadId, DeadLetter};
-use crate::api::event::BeaconEvent;
-use crate::driver::Driver;
+use super::{InHand, rows};
+use crate::driver::event_loop::Driver;
 use crate::engine::ledger::DropReason;
-use crate::engine::{Batch, Core, Now};
+use crate::engine::{Batch, BeaconEvent, Core, Now};
 use crate::spool::{
-    Adopted, Change, Durability, Erased, Evicted, Lost, NewDead, NewRow, Put, Replayed, Row, RowId, Spool,
-    SpoolError, SpoolOptions, Stamp,
+    Adopted, Change, DeadId, DeadLetter, Durability, Erased, Evicted, Lost, NewDead, NewRow, Put, Replayed,
+    Row, RowId, Spool, SpoolError, SpoolOptions, Stamp,
 };
+use crate::state::command::DeadCommand;
 
 /// So many rows are read back at a time.
 const REPLAY_AT_ONCE: usize = 50;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::calls::{Answer, Call};
-use super::{Disk, InHand, TIME_LIMIT, rows};
+use super::{InHand, rows};
+use crate::driver::disk::{Disk, TIME_LIMIT};
 use crate::engine::{Batch, Now};
 use crate::spool::RowId;
 use crate::state::shared::Shared;

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use crate::base::machine::boot_id;
 use crate::engine::ledger::DropReason;
 use crate::engine::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
 };
-use crate::state::clock;
 use crate::wire::{self, Gap, gunzip};
 
 /// The clocks that the spool tells ages by.
 pub(super) fn stamp(now: Now) -> Stamp {
-    Stamp { wall: now.wall, mono: now.mono, boot: clock::boot_id() }
+    Stamp { wall: now.wall, mono: now.mono, boot: boot_id() }
 }
 
 fn millis(time: Duration) -> u64 {
@@ -101,7 +101,7 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<Evicted>) {
 
 /// All rows of a beacon's spool are of this start of the machine.
 fn expires(until: Option<&Until>, life: Duration, now: Now) -> u64 {
-    let known = until.filter(|until| *until.boot == *clock::boot_id());
+    let known = until.filter(|until| *until.boot == *boot_id());
     known.map_or_else(|| now.after(life), |until| until.mono)
 }
 

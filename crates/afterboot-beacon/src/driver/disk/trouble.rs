@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Disk, InHand, rows};
-use crate::api::event::BeaconEvent;
-use crate::driver::Driver;
-use crate::engine::{Moment, Now};
-use crate::state::shared::lock;
+use super::{InHand, rows};
+use crate::base::lock::lock;
+use crate::driver::disk::Disk;
+use crate::driver::event_loop::Driver;
+use crate::engine::{BeaconEvent, Moment, Now};
 
 /// Whoever wants something of a disk that has failed within this time hears so; later, the disk is asked.
 const FAILED_JUST_NOW: Duration = Duration::from_millis(500);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Batch, Core, Open};
+use crate::engine::batch::Batch;
+use crate::engine::core::Core;
+use crate::engine::open::Open;
 
 impl Core {
     /// Panics where the books and the goods differ. `held`: batches that the test has, as the driver would.

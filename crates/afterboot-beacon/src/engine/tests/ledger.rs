@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::batch::Batch;
 use crate::engine::endpoint::HeldReason;
+use crate::engine::exchange::{Evicted, Unlisted};
 use crate::engine::ledger::DropReason;
-use crate::engine::{Batch, Evicted, Unlisted};
 use crate::wire;
 
 #[derive(Debug, Clone)]
@@ -176,7 +177,7 @@ impl World {
         match step {
             Step::Post { vital, key, signal, durable, size, keep } => {
                 let key = key.map(|key| key.to_string());
-                let (receipt, _receipt) = if *durable { super::durable() } else { (None, Receipt::new().1) };
+                let receipt = durable.then(super::receipt);
                 let wish = Wish {
                     priority: if *vital || *signal { Priority::Vital } else { Priority::Basic },
                     merge: key.as_deref().filter(|_| !durable),

@@ -1,7 +1,7 @@
 //! Who goes first, and who has to go.
 
 use super::*;
-use crate::engine::Evicted;
+use crate::engine::exchange::Evicted;
 use crate::engine::ledger::DropReason;
 
 fn posted(core: &mut Core, priority: Priority, names: impl IntoIterator<Item = String>, now: Now) {
@@ -169,7 +169,7 @@ fn a_new_user_seals_what_the_one_before_posted() {
 fn durable_posts_are_never_merged() {
     let mut core = core(1000, true);
     post(&mut core, "one", Wish { merge: Some("k"), ..Wish::default() }, at(0)).unwrap();
-    let (receipt, _kept) = durable();
+    let receipt = Some(receipt());
     post(&mut core, "two", Wish { merge: Some("k"), receipt, ..Wish::default() }, at(1)).unwrap();
     post(&mut core, "three", Wish { merge: Some("k"), ..Wish::default() }, at(2)).unwrap();
     assert_eq!(core.ledger.counters().merged, 1, "three replaced one, and nothing touched two");
@@ -220,7 +220,7 @@ fn a_number_that_will_not_come_is_declared() {
 #[test]
 fn an_event_in_memory_only_does_not_hide_behind_a_durable_one() {
     let mut core = core(1000, true);
-    let (receipt, _kept) = durable();
+    let receipt = Some(receipt());
     post(
         &mut core,
         "on disk",
@@ -244,7 +244,7 @@ fn an_event_in_memory_only_does_not_hide_behind_a_durable_one() {
 #[test]
 fn a_row_that_is_evicted_after_its_events_were_settled_is_no_loss() {
     let mut core = core(1000, true);
-    let (receipt, _receipt) = durable();
+    let receipt = Some(receipt());
     let wish = Wish { priority: Priority::Vital, receipt, ..Wish::default() };
     let _ = post(&mut core, "durable", wish, at(0));
     let written = core.take_for_disk(at(0)).into_iter().map(|batch| (batch, 7)).collect();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::api::dead::DeadId;
+use crate::spool::DeadId;
 
 const LIFE: u64 = 3 * 24 * 60 * 60 * 1000;
 
@@ -38,7 +38,7 @@ fn dead_letters_are_paged_in_the_order_they_came() {
     bury(&mut spool, &(0..5).map(|seq| letter(row(9 - seq))).collect::<Vec<_>>());
     let first = spool.list_dead(None, 2).unwrap();
     let rest = spool.list_dead(Some(first[1].id()), 10).unwrap();
-    let seq = |letter: &crate::api::dead::DeadLetter| letter.dead.batch.first_seq;
+    let seq = |letter: &crate::spool::DeadLetter| letter.dead.batch.first_seq;
     assert_eq!(first.iter().chain(&rest).map(seq).collect::<Vec<_>>(), [9, 8, 7, 6, 5]);
 }
 

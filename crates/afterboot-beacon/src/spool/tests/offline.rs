@@ -1,5 +1,6 @@
 use super::*;
-use crate::api::dead::{DeadId, DeadLetters};
+use crate::api::dead::DeadLetters;
+use crate::spool::DeadId;
 
 fn all(reader: &DeadLetters) -> Vec<DeadId> {
     reader.list(None, 100).unwrap().iter().map(|letter| letter.id()).collect()

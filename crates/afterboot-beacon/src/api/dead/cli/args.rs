@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::DeadId;
+use crate::spool::DeadId;
 
 pub(super) const USAGE: &str = "\
 usage: afterboot-beacon dead list DIR [--json]
@@ -134,7 +134,7 @@ fn word(arg: Option<OsString>, what: &str, allowed: &str) -> Result<String, Stri
 }
 
 fn dead_id(text: &OsString) -> Result<DeadId, String> {
-    text.to_string_lossy().parse().map_err(|error: super::super::DeadIdError| error.to_string())
+    text.to_string_lossy().parse().map_err(|error: crate::spool::DeadIdError| error.to_string())
 }
 
 fn unknown(what: &str, value: &str, allowed: &str) -> String {
