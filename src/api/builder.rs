@@ -19,6 +19,7 @@ use crate::model::profile::Profile;
 use crate::shell::output::TaskOutput;
 use crate::shell::shared::{Limits, Shared};
 use crate::shell::signals::Signals;
+use crate::shell::start::start;
 
 /// Collects what a governor is to be; [`build`](Builder::build) checks everything at once.
 #[derive(Debug)]
@@ -253,7 +254,7 @@ impl Builder {
         if segments {
             core.record_segments();
         }
-        Ok(Governor::new(Arc::new(Shared::new(name, runtime, core, signals, limits))))
+        Ok(Governor::new(Arc::new(Shared::new(name, runtime, core, signals, limits, start))))
     }
 }
 

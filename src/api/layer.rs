@@ -13,7 +13,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::api::governor::Governor;
 use crate::shell::shared::Shared;
 
-use crate::shell::observe::{Span, another_is_polled};
+use crate::shell::context::another_is_polled;
+use crate::shell::observe::Span;
 
 /// Attributes long tasks to the spans that were entered meanwhile; [`Governor::tracing_layer`] makes it.
 ///

@@ -53,7 +53,8 @@ pub(crate) fn check(
 /// What the core needs to know of a declaration. A wrong one is not refused: its handle says what is wrong, so
 /// that `govern` never fails and never panics.
 pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
-    let foreign = task.after.iter().any(|(predecessor, _)| !predecessor.is_of(shared));
+    let foreign =
+        task.after.iter().any(|(predecessor, _)| predecessor.governor() != Arc::as_ptr(shared).addr());
     let invalid = if foreign {
         Some("after: a handle of another governor; allowed: handles that this governor gave")
     } else if task.timeout.is_some_and(|limit| limit.is_zero()) {

@@ -4,6 +4,15 @@
 //! that returns; unless its successor, which waits for a thread, has never looked. Then it goes on under a number of its own,
 //! and the successor sees at its first look that it is not the current one.
 
+/// Where a lane runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// As a task on the runtime's workers.
+    Worker,
+    /// On a thread of the blocking pool, while a stuck poll holds a worker.
+    Pool,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     current: Option<Current>,

@@ -7,9 +7,7 @@
 
 use std::collections::VecDeque;
 use std::thread::ThreadId;
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::stalls::LONG_TASK;
 
@@ -132,8 +130,12 @@ mod tests {
 
     impl World {
         fn new() -> World {
-            let mut world =
-                World { rounds: Rounds::default(), origin: Instant::now(), told: 0, counters: AWAKE };
+            let mut world = World {
+                rounds: Rounds::default(),
+                origin: tokio::time::Instant::now().into_std(),
+                told: 0,
+                counters: AWAKE,
+            };
             world.rounds.reset([AWAKE].into_iter(), world.origin);
             world
         }

@@ -161,8 +161,8 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         self.id
     }
 
-    fn is_of(&self, shared: &Arc<Shared>) -> bool {
-        std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    fn governor(&self) -> usize {
+        self.shared.as_ptr().addr()
     }
 
     fn outcome(&self) -> Option<Outcome> {

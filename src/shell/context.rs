@@ -1,4 +1,4 @@
-//! Which governed task is being polled on this thread, if any.
+//! What is being polled on this thread: which governed task, if any.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::base::clock::Stopwatch;
 use crate::model::id::Id;
-use crate::shell::observe::another_is_polled;
 use crate::shell::workers;
 
 /// The governed poll on this thread.
@@ -21,6 +20,8 @@ pub(crate) struct Here {
 
 thread_local! {
     static HERE: Cell<Option<Here>> = const { Cell::new(None) };
+    /// How many times it is known that a task other than the one before is polled on this thread.
+    static TURN: Cell<u64> = const { Cell::new(0) };
     /// When code outside a lane last gave its tick back on this thread.
     static LAST_YIELD: Cell<Option<Stopwatch>> = const { Cell::new(None) };
 }
@@ -57,6 +58,16 @@ pub(crate) fn task_of<G>(governor: *const G) -> Option<Id> {
 /// Whether any governed task is being polled on this thread.
 pub(crate) fn inside_a_governed_poll() -> bool {
     HERE.get().is_some()
+}
+
+/// Another task is polled on this thread than before: a span that is still entered here was left entered across an await.
+pub(crate) fn another_is_polled() {
+    TURN.set(TURN.get().wrapping_add(1));
+}
+
+/// Tells whether [`another_is_polled`] was called on this thread between two moments.
+pub(crate) fn turn() -> u64 {
+    TURN.get()
 }
 
 /// How long a poll may go on before [`yield_if_due`] gives the tick back: a tenth of a long task, so that a

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
-use crate::shell::shared::Shared;
 
 /// What a poll came to.
 pub(crate) enum Ended {
@@ -21,8 +20,8 @@ pub(crate) enum Ended {
 /// A task whose value type is not known: what lane, shutdown and guard work with.
 pub(crate) trait Governed: Send + Sync {
     fn id(&self) -> Id;
-    /// Whether the task belongs to this governor.
-    fn is_of(&self, shared: &Arc<Shared>) -> bool;
+    /// The address of the governor that the task belongs to.
+    fn governor(&self) -> usize;
     /// How it ended, where its handle is resolved.
     fn outcome(&self) -> Option<Outcome>;
     /// Makes the task's span, before its first poll: a root that follows from the span in which the task was

@@ -22,28 +22,19 @@ use crate::base::catch::{catch, catch_quietly, logged};
 use crate::base::clock::{Stamp, Stopwatch};
 use crate::base::threads;
 use crate::base::tick::Ticker;
+use crate::core::handover::Place;
 use crate::core::stalls::LONG_TASK;
 use crate::core::{Actions, Fate, Resolve, Turn, Work};
 use crate::model::id::Id;
 use crate::model::outcome::{CancelReason, Outcome};
-use crate::shell::context;
+use crate::shell::context::{self, another_is_polled};
 use crate::shell::governed::{Ended, Governed};
-use crate::shell::observe::another_is_polled;
 use crate::shell::shared::Shared;
 use crate::shell::state::Effects;
 use crate::shell::witness;
 
 /// Shorter polls are not judged, and a stop of the process that matters makes a poll longer than this.
 const WORTH_WITNESS: Duration = Duration::from_millis(20);
-
-/// Where a lane runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// As a task on the runtime's workers.
-    Worker,
-    /// On a thread of the blocking pool, while a stuck poll holds a worker.
-    Pool,
-}
 
 /// Starts the lane of this number.
 pub(crate) fn spawn(shared: &Arc<Shared>, number: u64, place: Place) {

@@ -1,6 +1,6 @@
 //! Futures of the application's own, observed: who froze it is then known by name.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,9 +11,9 @@ use pin_project::pin_project;
 use tokio::runtime::worker_index;
 
 use crate::base::clock::Stamp;
-use crate::shell::shared::Shared;
-
 use crate::core::stalls::WORTH_REMEMBERING;
+use crate::shell::context;
+use crate::shell::shared::Shared;
 
 /// A future whose polls are known by name; [`Governor::observe`](crate::Governor::observe) makes it.
 ///
@@ -84,7 +84,7 @@ impl Span {
     /// thread meanwhile, and a sampler does not take it for a poll.
     pub(crate) fn entered(shared: Arc<Shared>, name: Arc<str>) -> Span {
         let since = shared.clock.now();
-        Span { shared, name, since, turn: Some(TURN.get()), sampled: false, outer: None }
+        Span { shared, name, since, turn: Some(context::turn()), sampled: false, outer: None }
     }
 }
 
@@ -93,7 +93,7 @@ impl Drop for Span {
         if self.sampled {
             CELL.with_borrow(|cell| cell.set(self.outer.take()));
         }
-        if self.turn.is_some_and(|turn| turn != TURN.get()) {
+        if self.turn.is_some_and(|turn| turn != context::turn()) {
             return;
         }
         let now = self.shared.clock.now();
@@ -132,8 +132,6 @@ impl ThreadCell {
 static CELLS: Mutex<Vec<Weak<ThreadCell>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// How many times it is known that a task other than the one before is polled on this thread.
-    static TURN: Cell<u64> = const { Cell::new(0) };
     static CELL: RefCell<Arc<ThreadCell>> = {
         let cell = Arc::new(ThreadCell::default());
         let mut cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,11 +139,6 @@ thread_local! {
         cells.push(Arc::downgrade(&cell));
         RefCell::new(cell)
     };
-}
-
-/// Another task is polled on this thread than before: a span that is still entered here was left entered across an await.
-pub(crate) fn another_is_polled() {
-    TURN.set(TURN.get().wrapping_add(1));
 }
 
 /// What is polled now on any thread.

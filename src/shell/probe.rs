@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 
 use crate::shell::shared::Shared;
 
-use crate::shell::observe::another_is_polled;
+use crate::shell::context::another_is_polled;
 
 /// How long the probe sleeps between two looks. tokio rounds up to whole milliseconds, so a look comes every 6
 /// to 7 ms: a stall of 60 ms is late by at least 52 ms whenever in between it began, and one of 50 ms by no
@@ -43,8 +43,8 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
                 core.saw_stall(planned, now, None);
             }
             for gap in gaps {
-                let end = gap.end.map_or(now, |end| shared.clock.stamp(end));
-                core.saw_stall(shared.clock.stamp(gap.start), end, Some(gap.worker));
+                let end = gap.end.map_or(now, |end| shared.clock.stamp(end.into()));
+                core.saw_stall(shared.clock.stamp(gap.start.into()), end, Some(gap.worker));
             }
             core.beat(now, actions);
         });

@@ -17,13 +17,11 @@ use crate::core::{Actions, Core, Resolve, SLOW, Starved};
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 use crate::shell::governed::Governed;
-use crate::shell::lane;
 use crate::shell::ready::Ready;
 use crate::shell::signals::Signals;
-use crate::shell::state::{Effects, State};
-use crate::shell::watchdog;
+use crate::shell::state::{Effects, Start, State};
+use crate::shell::witness;
 use crate::shell::workers::Workers;
-use crate::shell::{probe, sampler, witness};
 
 /// What governor, handles, lane and probe share.
 pub(crate) struct Shared {
@@ -48,6 +46,9 @@ pub(crate) struct Shared {
     pub(crate) unsettled: Arc<AtomicUsize>,
     /// Woken when something was written into the ring of events.
     pub(crate) events_changed: Waiters,
+    /// Starts what runs beside the callers. Given by whoever builds this: the lane and its like know this type, and it does
+    /// not know them.
+    start: fn(&Arc<Shared>, Start),
     state: Mutex<State>,
 }
 
@@ -65,6 +66,7 @@ impl Shared {
         core: Core,
         signals: Signals,
         limits: Limits,
+        start: fn(&Arc<Shared>, Start),
     ) -> Shared {
         let workers = Workers::of(&runtime);
         let multi_thread = workers.is_some();
@@ -84,6 +86,7 @@ impl Shared {
             run_changed: Waiters::default(),
             unsettled: Arc::clone(&unsettled),
             events_changed: Waiters::default(),
+            start,
             state: Mutex::new(State::new(core, signals, multi_thread, Arc::clone(&unsettled))),
         }
     }
@@ -158,7 +161,7 @@ impl Shared {
             let id = state.core.declare(spec, now, &mut actions);
             let cell = Arc::new(cell(id));
             state.enter(id, Arc::clone(&cell) as Arc<dyn Governed>);
-            effects.signals = std::mem::take(&mut state.signals);
+            state.start_signals(&mut effects);
             state.carry(now, &self.ready, &mut actions, &mut effects);
             cell
         };
@@ -198,26 +201,14 @@ impl Shared {
         if std::mem::take(&mut effects.tell) {
             self.events_changed.wake_all();
         }
-        if !effects.signals.is_empty() {
-            std::mem::take(&mut effects.signals).spawn(self);
-        }
-        if let Some((number, place)) = effects.start_lane.take() {
-            lane::spawn(self, number, place);
-        }
-        if std::mem::take(&mut effects.start_watchdog) {
-            self.runtime.spawn(watchdog::watch(watchdog::Guard::new(Arc::clone(self))));
+        for wanted in effects.start.drain(..) {
+            (self.start)(self, wanted);
         }
         if std::mem::take(&mut effects.kick_lane) {
             self.ready.kick();
         }
         if std::mem::take(&mut effects.stop_probe) {
             self.probe_over.wake_all();
-        }
-        if std::mem::take(&mut effects.start_probe) {
-            self.runtime.spawn(probe::watch(Arc::clone(self)));
-            if self.samples && self.lock().start_sampler() {
-                sampler::start(self);
-            }
         }
     }
 

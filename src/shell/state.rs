@@ -9,13 +9,13 @@ use crate::base::chunks::Chunks;
 use crate::base::clock::Stamp;
 use crate::base::threads::{self, Missed};
 use crate::core::handover::Lanes;
+use crate::core::handover::Place;
 use crate::core::{Actions, Core, Resolve, Starved, Turn, Work};
 use crate::model::event::Event;
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 use crate::shell::event_ring::{Ring, event};
 use crate::shell::governed::Governed;
-use crate::shell::lane::Place;
 use crate::shell::ready::{Ready, Slots};
 use crate::shell::signals::Signals;
 
@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) slots: Slots,
     pub(crate) events: Ring,
     multi_thread: bool,
-    pub(crate) signals: Signals,
+    signals: Signals,
     entries: Chunks<Option<Entry>>,
     lanes: Lanes,
     watchdog: bool,
@@ -46,21 +46,28 @@ struct Entry {
     slot: Option<u32>,
 }
 
+/// What is to run beside whoever calls.
+#[derive(Debug)]
+pub(crate) enum Start {
+    Signals(Signals),
+    /// The lane of this number.
+    Lane(u64, Place),
+    Watchdog,
+    Probe,
+}
+
 /// What is left to do once the lock is released.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
     pub(crate) dropped: Vec<(Arc<dyn Governed>, Cow<'static, str>, Outcome)>,
-    pub(crate) start_lane: Option<(u64, Place)>,
-    pub(crate) start_watchdog: bool,
+    pub(crate) start: Vec<Start>,
     pub(crate) kick_lane: bool,
-    pub(crate) start_probe: bool,
     pub(crate) stop_probe: bool,
     pub(crate) announce: bool,
     pub(crate) tell: bool,
     /// To be told in the log.
     pub(crate) starved: Option<Box<Starved>>,
-    pub(crate) signals: Signals,
     /// Names of tasks to warn of.
     pub(crate) slow: Vec<Cow<'static, str>>,
 }
@@ -105,6 +112,13 @@ impl State {
             self.entries.push(None);
         }
         *self.entries.get_mut(id.place()).expect("just made") = Some(Entry { cell, slot: None });
+    }
+
+    /// They are polled from the first task on.
+    pub(crate) fn start_signals(&mut self, effects: &mut Effects) {
+        if !self.signals.is_empty() {
+            effects.start.push(Start::Signals(std::mem::take(&mut self.signals)));
+        }
     }
 
     fn entry(&self, id: Id) -> Option<&Entry> {
@@ -205,7 +219,7 @@ impl State {
         // Whatever makes an idle task wait.
         if !self.probe && self.core.wants_probe() {
             self.probe = true;
-            effects.start_probe = true;
+            effects.start.push(Start::Probe);
         }
         effects.stop_probe |= self.probe && !self.core.wants_probe();
         effects.announce |= std::mem::take(&mut actions.announce);
@@ -224,12 +238,12 @@ impl State {
     /// Makes another lane the current one.
     fn next_lane(&mut self, place: Place, effects: &mut Effects) {
         self.refused = false;
-        effects.start_lane = Some((self.lanes.next(place == Place::Pool), place));
+        effects.start.push(Start::Lane(self.lanes.next(place == Place::Pool), place));
         // The lane that was current may be waiting: it has to see that it is not any more.
         effects.kick_lane = true;
         if place == Place::Worker && self.multi_thread && !self.watchdog {
             self.watchdog = true;
-            effects.start_watchdog = true;
+            effects.start.push(Start::Watchdog);
         }
     }
 

@@ -65,7 +65,7 @@ impl Workers {
         }
         if let Some(worker) = worker_index().filter(|worker| *worker < self.metrics.num_workers()) {
             let counters = self.counters(worker);
-            self.rounds().came_round(worker, counters, thread::current().id(), now);
+            self.rounds().came_round(worker, counters, thread::current().id(), now.into_std());
         }
     }
 
@@ -73,7 +73,7 @@ impl Workers {
     pub(crate) fn watch(self: Arc<Self>, now: Instant) -> Watch {
         let mut rounds = self.rounds();
         if self.probes.fetch_add(1, Ordering::Relaxed) == 0 {
-            rounds.reset(self.all_counters(), now);
+            rounds.reset(self.all_counters(), now.into_std());
         }
         let told = rounds.ended();
         drop(rounds);
@@ -106,12 +106,12 @@ impl Watch {
     pub(crate) fn look(&mut self, now: Instant) -> Vec<Gap> {
         // That the probe is polled here shows that this worker's loop has come round too.
         self.workers.came_round(now);
-        self.workers.rounds().look(self.workers.all_counters(), &mut self.told, now)
+        self.workers.rounds().look(self.workers.all_counters(), &mut self.told, now.into_std())
     }
 
     /// When to look once more, if sooner than planned.
     pub(crate) fn look_again(&self, last: Instant) -> Option<Instant> {
-        self.workers.rounds().look_again(last)
+        self.workers.rounds().look_again(last.into_std()).map(Instant::from_std)
     }
 }
 
