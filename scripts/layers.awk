@@ -3,14 +3,16 @@
 #     awk -v source=src -f scripts/layers.awk scripts/layers src/..rs DESIGN.md
 #
 # The first file is the table of layers, the .rs files are the crate's sources and the last file is its DESIGN.md, which
-# names each circle of two or three files that stays, as `a.rs` <-> `b.rs`, in any order. Comments, doc comments and inline
-# `#[cfg(test)] mod .. {` blocks, which stand at the end of a file, are not looked at. Plain POSIX awk.
+# names the files of each circle of two or three that stays. Comments, tests (a `#[cfg(test)] mod .. {` at the end of a file, or
+# the files of a `#[cfg(test)] mod ..;`) and modules outside the layers are not judged. Plain POSIX awk.
 
 FNR == 1 { reading++; in_test = 0; statement = ""; cfg_test = 0; file = FILENAME; module = name_of(file) }
 
 reading == 1 {
     if ($0 ~ /^#/ || NF == 0) next
-    if ($1 == source) {
+    if ($1 == source && $2 == "-") {
+        n = split($3, names, ","); for (i = 1; i <= n; i++) outside[names[i]] = 1
+    } else if ($1 == source) {
         layer[$2] = 1
         n = split($3, names, ","); for (i = 1; i <= n; i++) if (names[i] != "-") may[$2, names[i]] = 1
         n = split($4, names, ","); for (i = 1; i <= n; i++) if (names[i] != "-") banned[$2, names[i]] = 1
@@ -30,7 +32,11 @@ FILENAME !~ /\.rs$/ { design = design $0 "\n"; next }
     if (code ~ /^[ \t]*#\[cfg\(.*test.*\)\]/) { cfg_test = 1; next }
     if (cfg_test && code ~ /^[ \t]*(pub(\(.*\))? )?mod [a-z_]+ *\{/) { in_test = 1; next }
     if (code ~ /^[ \t]*#\[/ || code ~ /^[ \t]*$/) next
-    if (cfg_test && code ~ /^[ \t]*(pub(\(.*\))? )?mod [a-z_]+;/) { cfg_test = 0; next }
+    if (cfg_test && code ~ /^[ \t]*(pub(\(.*\))? )?mod [a-z_]+;/) {
+        sub(/^.*mod /, "", code); sub(/;.*/, "", code)
+        tests[module "::" code] = 1; cfg_test = 0
+        next
+    }
     cfg_test = 0
     if (code ~ /^[ \t]*(pub(\(.*\))? )?mod [a-z_]+;/) {
         sub(/^.*mod /, "", code); sub(/;.*/, "", code)
@@ -48,7 +54,10 @@ FILENAME !~ /\.rs$/ { design = design $0 "\n"; next }
 }
 
 END {
-    for (f in modules) known[modules[f]] = f
+    for (f in modules) {
+        known[modules[f]] = f
+        if (!(layer_of(modules[f]) in layer) && !(layer_of(modules[f]) in outside)) complain(f ": in no layer of scripts/layers")
+    }
     for (i = 1; i <= uses; i++) judge(i)
     for (i = 1; i <= mentions; i++) foreign(i)
     circles()
@@ -146,7 +155,13 @@ function reexport(path,    last) {
     exported[module "::" last] = path
 }
 
+function is_test(name,    t) {
+    for (t in tests) if (name == t || index(name, t "::") == 1) return 1
+    return 0
+}
+
 function foreign(i,    by) {
+    if (is_test(mentioned_by[i])) return
     by = layer_of(mentioned_by[i])
     if ((by, mentioned[i]) in banned) complain(mentioned_in[i] ": layer `" by "` must not name `" mentioned[i] "` (" bans[by] ")")
 }
@@ -160,6 +175,7 @@ function target(path,    hops) {
 
 function judge(i,    by, to, path, from) {
     path = used[i]; from = used_by[i]; by = layer_of(from); to = layer_of(path)
+    if (is_test(from)) return
     if (by in layer) {
         if (!(to in layer)) complain(used_in[i] ": `crate::" path "`: import it from its layer")
         else if (to != by && !((by, to) in may)) complain(used_in[i] ": layer `" by "` must not import `" to "`: `crate::" path "`")
