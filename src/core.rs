@@ -6,6 +6,7 @@
 
 mod scheduler;
 mod actions;
+mod names;
 pub(crate) mod table;
 pub(crate) mod ready_queue;
 mod declare;

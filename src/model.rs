@@ -1,6 +1,7 @@
 //! Plain data that users and all other layers speak of.
 
 pub(crate) mod id;
+pub(crate) mod name;
 pub(crate) mod queue;
 pub(crate) mod outcome;
 pub(crate) mod error;

@@ -46,6 +46,10 @@ struct Cost {
 }
 
 fn cost_of(n: usize) -> Cost {
+    cost_with(n, |_| Task::new("no-op", || async {}))
+}
+
+fn cost_with(n: usize, task: impl Fn(usize) -> Task<()>) -> Cost {
     runtime().block_on(async {
         let governor = governor();
         // What exists once a governor: lane, slots, wakers.
@@ -54,8 +58,8 @@ fn cost_of(n: usize) -> Cost {
         let per_task = n as f64;
 
         let before = GLOBAL.stats();
-        for _ in 0..n {
-            handles.push(governor.govern(Task::new("no-op", || async {})));
+        for i in 0..n {
+            handles.push(governor.govern(task(i)));
         }
         let made = allocations(before) / per_task;
         let bytes = (live(GLOBAL.stats()) - live(before)) / per_task;
@@ -82,6 +86,29 @@ fn a_queued_no_op_costs_two_allocations_and_at_most_400_bytes_and_its_run_costs_
         assert!(least(|cost| cost.bytes) <= 400.0, "at {n}: {rounds:?}");
         assert!(least(|cost| cost.run) <= 0.05, "at {n}: {rounds:?}");
     }
+}
+
+/// I22, I39: a name of its own is written down once, and known by its hash.
+#[test]
+fn a_name_of_its_own_costs_its_text_and_no_further_allocation() {
+    let _alone = alone();
+    for n in [1_000, 10_000, 100_000] {
+        let rounds = [(); 3].map(|()| cost_with(n, |i| Task::new(format!("task {i:06}"), || async {})));
+        let least = |of: fn(&Cost) -> f64| rounds.iter().map(of).fold(f64::INFINITY, f64::min);
+        // The text twice: as the test makes it, and as it is kept.
+        assert!(least(|cost| cost.made) <= 4.05, "at {n}: {rounds:?}");
+        assert!(least(|cost| cost.bytes) <= 450.0, "at {n}: {rounds:?}");
+        assert!(least(|cost| cost.run) <= 0.05, "at {n}: {rounds:?}");
+    }
+}
+
+/// I29, I39: what is forgotten leaves no name behind.
+#[test]
+fn a_forgotten_task_leaves_no_name_behind() {
+    let _alone = alone();
+    let n = std::cell::Cell::new(0_u64);
+    let bytes = growth(|_| Task::new(format!("late {}", n.replace(n.get() + 1)), pending::<()>));
+    assert!(bytes <= 1.0, "{bytes} bytes a task");
 }
 
 /// By how many bytes a governor grows with each of 50,000 tasks that are declared and cancelled late, while one task

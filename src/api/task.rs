@@ -47,8 +47,10 @@ pub struct Task<T> {
 impl<T: Send + Sync + 'static> Task<T> {
     /// A task that returns `()` or a `Result`.
     ///
-    /// Neither the closure nor its future runs before the task's own tick. The name is free text; a second
-    /// task of the same name is shown as `name#2`.
+    /// Neither the closure nor its future runs before the task's own tick. The name is free text. A second task of the same
+    /// name is called `name#2` wherever a task is named: in the report, errors, events, the log and for
+    /// [`Monkey::task`](crate::Monkey::task). Where somebody has declared `name#2` in so many words, it is the next number
+    /// that is free. No number is given twice while a task of the name is known.
     ///
     /// # Panics
     /// Never. A panic of the closure, of a poll or of a destructor is caught; the task's outcome is then

@@ -1,9 +1,8 @@
 //! What follows from an event, for the shell to carry out.
 
-use std::borrow::Cow;
-
 use crate::base::clock::Stamp;
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 
 use super::starved::Starved;
@@ -31,7 +30,7 @@ pub(crate) struct Actions {
 #[derive(Debug)]
 pub(crate) struct Resolve {
     pub(crate) id: Id,
-    pub(crate) name: Cow<'static, str>,
+    pub(crate) name: Name,
     pub(crate) outcome: Outcome,
     /// The body still runs and cannot be dropped: it blocks, or it is inside a poll.
     pub(crate) still_running: bool,

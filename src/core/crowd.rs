@@ -1,11 +1,11 @@
 //! Normal tasks that wait for a slot behind tasks that do not end: the first of them is named, once.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
 use crate::core::table::Status;
 use crate::model::id::Id;
+use crate::model::name::Name;
 
 use super::actions::Actions;
 use super::notes::Note;
@@ -57,7 +57,7 @@ impl Core {
         let (name, number) = (record.name.clone(), record.number);
         let since = record.queued.unwrap_or(record.declared);
         let mut holders: Vec<_> = self.crowd.holders.iter().filter_map(|id| self.holds_a_slot(*id)).collect();
-        holders.sort_unstable();
+        holders.sort_unstable_by_key(|(number, _)| *number);
         let more = holders.len().saturating_sub(HOLDERS);
         holders.truncate(HOLDERS);
         let starved = Starved { name, number, since, told: now, behind: holders, more };
@@ -70,7 +70,7 @@ impl Core {
     }
 
     /// Number and name of a task that holds a slot and does not lend it.
-    fn holds_a_slot(&self, id: Id) -> Option<(u64, Cow<'static, str>)> {
+    fn holds_a_slot(&self, id: Id) -> Option<(u64, Name)> {
         let record = self.table.get(id)?;
         let holds = matches!(record.status, Status::Running | Status::Overdue) && !record.stuck;
         (holds && !self.loans.lends(id)).then(|| (record.number, record.name.clone()))

@@ -32,7 +32,7 @@ impl Core {
         } = spec;
         let verdict = self.verdict(condition, invalid);
         let mut record = Record {
-            name,
+            name: self.table.name(name),
             number: self.table.declared(),
             declared: now,
             queued: None,
@@ -130,7 +130,7 @@ impl Core {
             let ended = outcome.is_some() || forgotten;
             let completed = outcome.map_or(!forgotten, |outcome| outcome.is_completed());
             if verdict.is_none() && !completed && !settled_will_do {
-                verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into())));
+                verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.shared())));
             }
             let record = self.table.live(id);
             record.aside |= aside;

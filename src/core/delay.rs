@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::model::id::Id;
 use crate::model::monkey::{Choice, Delivery, Monkey};
+use crate::model::name::Name;
 
 /// The monkey's state in the core.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct Mischief {
 pub(crate) struct Candidate<'a> {
     pub(crate) id: Id,
     pub(crate) number: u64,
-    pub(crate) name: &'a str,
+    pub(crate) name: &'a Name,
     pub(crate) started: bool,
     pub(crate) ended: bool,
     pub(crate) demanded: bool,
@@ -50,7 +51,7 @@ impl Mischief {
                 }
                 Some(free[StdRng::seed_from_u64(self.seed).random_range(0..free.len())])
             }
-            Choice::Task(name) => candidates.iter().find(|c| c.name == name.as_ref()),
+            Choice::Task(name) => candidates.iter().find(|c| c.name.is(name)),
             Choice::Index(index) => candidates.iter().find(|c| usize::try_from(c.number) == Ok(*index)),
         };
         match wanted {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     fn pick(monkey: Monkey, seed: u64, started: &[bool]) -> (Option<u32>, Delivery) {
-        let names: Vec<String> = (0..started.len()).map(|n| format!("task {n}")).collect();
+        let names: Vec<Name> = (0..started.len()).map(|n| Name::new(format!("task {n}").into(), 1)).collect();
         let candidates: Vec<Candidate<'_>> = (0..)
             .zip(names.iter().zip(started))
             .map(|(n, (name, &started))| Candidate {

@@ -94,7 +94,7 @@ impl Core {
                         self.settled(id, now);
                     }
                 } else {
-                    let skipped = Outcome::Skipped(SkipReason::Predecessor(name.as_ref().into()));
+                    let skipped = Outcome::Skipped(SkipReason::Predecessor(name.shared()));
                     successor.outcome = Some(skipped.clone());
                     let name = successor.name.clone();
                     actions.resolve.push(Resolve {

@@ -63,7 +63,7 @@ impl Core {
             record.ties_mut().record(began, now.since(began), woken);
         }
         if ran >= WORTH_REMEMBERING {
-            let name = record.name.as_ref().into();
+            let name = record.name.shared();
             let whose = Whose::Governed(record.line);
             self.stalls.poll_ended(Poll { start: began, end: Some(now), name, whose, worker });
         }

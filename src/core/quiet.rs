@@ -22,7 +22,7 @@ impl Core {
             .filter_map(|&Polling { id, since, worker, .. }| {
                 let record = self.table.get(id)?;
                 let whose = Whose::Governed(record.line);
-                Some(Poll { start: since, end: None, name: record.name.as_ref().into(), whose, worker })
+                Some(Poll { start: since, end: None, name: record.name.shared(), whose, worker })
             })
             .filter(|poll| self.stalls.may_explain(poll))
             .collect()

@@ -1,21 +1,21 @@
 //! Normal tasks that wait for a slot, and those that were named for it.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::base::clock::Stamp;
 use crate::model::id::Id;
+use crate::model::name::Name;
 
 /// A normal task that waited for a slot for [`STARVED`], and nobody's turn came meanwhile.
 #[derive(Debug, Clone)]
 pub(crate) struct Starved {
-    pub(crate) name: Cow<'static, str>,
+    pub(crate) name: Name,
     pub(crate) number: u64,
     /// When nothing but its queue held it any more.
     pub(crate) since: Stamp,
     pub(crate) told: Stamp,
     /// Numbers and names of those that held the slots.
-    pub(crate) behind: Vec<(u64, Cow<'static, str>)>,
+    pub(crate) behind: Vec<(u64, Name)>,
     /// How many more did.
     pub(crate) more: usize,
 }

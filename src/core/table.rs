@@ -10,8 +10,11 @@ use crate::base::clock::Stamp;
 use crate::core::Class;
 use crate::core::ready_queue::Ticket;
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::model::queue::Queue;
+
+use super::names::Names;
 
 pub(crate) use segment::Segment;
 
@@ -82,7 +85,7 @@ pub(crate) struct Successor {
 pub(crate) struct Ties {
     pub(crate) predecessors: Vec<Id>,
     /// Names of the predecessors, for the report: they may be forgotten before this task is.
-    pub(crate) waited_for: Vec<Cow<'static, str>>,
+    pub(crate) waited_for: Vec<Name>,
     /// Their numbers, where they were known.
     pub(crate) after: Vec<u64>,
     /// Those of them whose mere end will do.
@@ -96,7 +99,7 @@ pub(crate) struct Ties {
     /// As declared.
     pub(crate) no_later_than: Option<Duration>,
     /// Names of the tasks whose handles it waited for while it ran.
-    pub(crate) awaited: Vec<Cow<'static, str>>,
+    pub(crate) awaited: Vec<Name>,
     /// How many of its waits for the end of the run it has not given up.
     pub(crate) ends_awaited: u32,
     pub(crate) unsettled: usize,
@@ -113,7 +116,7 @@ pub(crate) struct Ties {
 /// All that is known of one task.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(crate) name: Cow<'static, str>,
+    pub(crate) name: Name,
     /// How many were declared before it.
     pub(crate) number: u64,
     pub(crate) declared: Stamp,
@@ -182,6 +185,7 @@ pub(crate) struct Table {
     places: Chunks<Place>,
     free: Vec<u32>,
     declared: u64,
+    names: Names,
 }
 
 #[derive(Debug)]
@@ -194,6 +198,11 @@ impl Table {
     /// The number that the next record will carry.
     pub(crate) fn declared(&self) -> u64 {
         self.declared
+    }
+
+    /// What a task declared under this name is called among all that are known.
+    pub(crate) fn name(&mut self, declared: Cow<'static, str>) -> Name {
+        self.names.take(declared)
     }
 
     pub(crate) fn insert(&mut self, record: Record) -> Id {
@@ -223,9 +232,8 @@ impl Table {
     pub(crate) fn forget(&mut self, id: Id) {
         let place = self.places.get_mut(id.place());
         let Some(place) = place.filter(|place| place.generation == id.generation) else { return };
-        if place.record.take().is_none() {
-            return;
-        }
+        let Some(record) = place.record.take() else { return };
+        self.names.give_back(&record.name);
         if let Some(next) = place.generation.checked_add(1) {
             place.generation = next;
             self.free.push(id.index);

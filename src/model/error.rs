@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 
 /// Any error a task may return.
@@ -30,7 +31,8 @@ enum Why {
 }
 
 impl TaskError {
-    pub(crate) fn new(task: Cow<'static, str>, outcome: Outcome, source: Option<BoxError>) -> TaskError {
+    pub(crate) fn new(task: Name, outcome: Outcome, source: Option<BoxError>) -> TaskError {
+        let task = task.into_text();
         TaskError(Arc::new(Inner { task, why: Why::Ended(outcome), source }))
     }
 
@@ -40,7 +42,7 @@ impl TaskError {
         TaskError(Arc::new(Inner { task: task.into(), why: Why::Cycle(path), source: None }))
     }
 
-    /// The name under which the task was declared that was waited for.
+    /// The name of the task that was waited for, as the report shows it.
     pub fn task(&self) -> &str {
         &self.0.task
     }

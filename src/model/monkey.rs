@@ -35,7 +35,7 @@ impl Monkey {
         Monkey { choice: Choice::Random, delay }
     }
 
-    /// Delays the first task of this name. If there is none, or it has started, nothing is delayed and the
+    /// Delays the task that is shown under this name: `name`, or `name#2` for the second one that was declared so. If there is none, or it has started, nothing is delayed and the
     /// report says so.
     pub fn task(name: impl Into<Cow<'static, str>>, delay: Duration) -> Monkey {
         Monkey { choice: Choice::Task(name.into()), delay }

@@ -1,6 +1,5 @@
 //! The report, copied out of the core.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::clock::Stamp;
@@ -15,7 +14,7 @@ use super::{
 };
 
 impl Report {
-    /// Under the lock everything is only copied; sorting and naming come after it.
+    /// Under the lock everything is only copied; sorting comes after it.
     pub(crate) fn of(shared: &Shared) -> Report {
         let mut report = {
             let state = shared.lock();
@@ -102,47 +101,9 @@ impl Report {
         }
     }
 
-    /// In order of declaration, each task under a name of its own.
     fn put_in_order(&mut self) {
         self.tasks.sort_unstable_by_key(|task| task.number);
         self.late_tasks.sort_unstable_by_key(|task| task.number);
-        let mut used: HashMap<String, usize> = HashMap::new();
-        for task in self.tasks.iter_mut().chain(&mut self.late_tasks) {
-            let declared = task.name.clone();
-            let mut nth = *used.get(&declared).unwrap_or(&0);
-            // Somebody may have declared `a#2` in so many words.
-            while used.contains_key(&task.name) {
-                nth += 1;
-                task.name = format!("{declared}#{}", nth + 1);
-            }
-            if nth > 0 {
-                used.insert(declared, nth);
-            }
-            used.insert(task.name.clone(), 0);
-        }
-        let named: HashMap<u64, &str> = if self.starved.is_empty() {
-            HashMap::new()
-        } else {
-            let tasks = self.tasks.iter().chain(&self.late_tasks);
-            tasks.map(|task| (task.number, task.name.as_str())).collect()
-        };
-        for starved in &mut self.starved {
-            let numbers = std::iter::once(&starved.number).chain(&starved.behind_numbers);
-            for (name, number) in std::iter::once(&mut starved.task).chain(&mut starved.behind).zip(numbers) {
-                if let Some(known) = named.get(number) {
-                    *name = (*known).to_owned();
-                }
-            }
-        }
-        for hold in &mut self.holds {
-            if let Some(task) = self.tasks.iter().find(|task| task.number == hold.number) {
-                hold.task.clone_from(&task.name);
-            }
-        }
-        if let Some(monkey) = &mut self.monkey {
-            let victim = self.tasks.iter().find(|task| Some(task.number) == monkey.victim_number);
-            monkey.victim = victim.map(|task| task.name.clone()).or(monkey.victim.take());
-        }
     }
 }
 

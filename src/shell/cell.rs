@@ -1,6 +1,5 @@
 //! What a task's handle and the lane share: the body while it runs, then the result.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::mem;
@@ -14,6 +13,7 @@ use crate::base::waiters::Waiters;
 use crate::core::Target;
 use crate::model::error::{BoxError, TaskError};
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::{Outcome, SkipReason};
 use crate::shell::attempt::{BoxedAttempt, Failure};
 use crate::shell::governed::{Ended, Governed};
@@ -172,9 +172,9 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         })
     }
 
-    fn begin_span(&self, governor: &str, name: &str) {
+    fn begin_span(&self, governor: &str, name: &Name) {
         let span = logged(|| {
-            let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name);
+            let span = tracing::info_span!(target: "afterboot", parent: None, "task", governor, name = &*name.clone().into_text());
             (!span.is_disabled()).then(|| Box::new(OwnSpan(span)))
         });
         if let Some(span) = span.flatten() {
@@ -232,7 +232,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         Poll::Ready(Ended::With(outcome))
     }
 
-    fn settle(&self, outcome: Outcome, name: Cow<'static, str>) {
+    fn settle(&self, outcome: Outcome, name: Name) {
         let result = match (self.swap(Body::Gone), outcome) {
             (Body::Ended(Ok(value)), Outcome::Completed) => Ok(value),
             (Body::Ended(Err(source)), outcome) => Err(TaskError::new(name, outcome, source)),
@@ -244,7 +244,7 @@ impl<T: Send + Sync + 'static> Governed for Cell<T> {
         self.resolve(result);
     }
 
-    fn resolve_early(&self, outcome: Outcome, name: Cow<'static, str>) {
+    fn resolve_early(&self, outcome: Outcome, name: Name) {
         if let Some(given_up) = &self.given_up {
             given_up.store(true, Ordering::Relaxed);
         }

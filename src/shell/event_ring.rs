@@ -1,7 +1,6 @@
 //! The last events, for those who listen.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use crate::base::clock::Stamp;
 use crate::core::{Core, Note};
@@ -71,10 +70,7 @@ impl Ring {
 pub(crate) fn event(core: &Core, note: Note, now: Stamp) -> Event {
     let task = |id: Id| {
         let record = core.table().get(id);
-        (
-            record.map_or("a forgotten task".into(), |r| Arc::from(r.name.as_ref())),
-            record.map_or(0, |r| r.number),
-        )
+        (record.map_or("a forgotten task".into(), |r| r.name.shared()), record.map_or(0, |r| r.number))
     };
     match note {
         Note::Declared(id) => {
@@ -103,10 +99,10 @@ pub(crate) fn event(core: &Core, note: Note, now: Stamp) -> Event {
             Event::Slow { task, number }
         }
         Note::Starved(starved) => Event::Starved {
-            task: starved.name.as_ref().into(),
+            task: starved.name.shared(),
             number: starved.number,
             since: starved.since.as_duration(),
-            behind: starved.behind.iter().map(|(_, name)| name.as_ref().into()).collect(),
+            behind: starved.behind.iter().map(|(_, name)| name.shared()).collect(),
         },
         Note::GateOpened => Event::GateOpened { gate: core.gate().state(now) },
         Note::LongTask { start, length, who } => Event::LongTask { start: start.as_duration(), length, who },

@@ -1,11 +1,11 @@
 //! A task whose value type is not known.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 
 /// What a poll came to.
@@ -26,13 +26,13 @@ pub(crate) trait Governed: Send + Sync {
     fn outcome(&self) -> Option<Outcome>;
     /// Makes the task's span, before its first poll: a root that follows from the span in which the task was
     /// declared. A child would keep that one open for the whole boot.
-    fn begin_span(&self, governor: &str, name: &str);
+    fn begin_span(&self, governor: &str, name: &Name);
     /// Polls the body. Its value is kept back until [`settle`](Governed::settle): by then the core knows.
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Ended>;
     /// Drops what is left of the body and resolves the handle, unless that has been done.
-    fn settle(&self, outcome: Outcome, name: Cow<'static, str>);
+    fn settle(&self, outcome: Outcome, name: Name);
     /// Resolves the handle while the body goes on.
-    fn resolve_early(&self, outcome: Outcome, name: Cow<'static, str>);
+    fn resolve_early(&self, outcome: Outcome, name: Name);
 }
 
 /// A handle that [`Task::after`](crate::Task::after) takes: of an ordinary task or of a local one. The trait is

@@ -8,7 +8,6 @@
 //! blocking pool; the old lane ends when its poll returns, or takes the line back where the next one has no thread; and the lane
 //! on the pool gives way to one on the workers as soon as no poll is stuck.
 
-use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use crate::core::handover::Place;
 use crate::core::stalls::LONG_TASK;
 use crate::core::{Actions, Fate, Resolve, Turn, Work};
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::{CancelReason, Outcome};
 use crate::shell::context::{self, another_is_polled};
 use crate::shell::governed::{Ended, Governed};
@@ -136,7 +136,7 @@ struct Polled {
     cell: Arc<dyn Governed>,
     waker: Waker,
     /// The task's name where this is its first poll.
-    first: Option<Cow<'static, str>>,
+    first: Option<Name>,
 }
 
 impl Lane {

@@ -185,7 +185,7 @@ impl Shared {
         }
         if let Some(starved) = effects.starved.take() {
             let Starved { name, behind, .. } = *starved;
-            let behind: Vec<&str> = behind.iter().map(|(_, name)| name.as_ref()).collect();
+            let behind: Vec<_> = behind.into_iter().map(|(_, name)| name.into_text()).collect();
             logged(|| {
                 tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
             });

@@ -1,6 +1,5 @@
 //! What stands behind the governor's one lock, and what is left to do once the lock is released.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use crate::core::handover::Place;
 use crate::core::{Actions, Core, Resolve, Starved, Turn, Work};
 use crate::model::event::Event;
 use crate::model::id::Id;
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::shell::event_ring::{Ring, event};
 use crate::shell::governed::Governed;
@@ -60,7 +60,7 @@ pub(crate) enum Start {
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
-    pub(crate) dropped: Vec<(Arc<dyn Governed>, Cow<'static, str>, Outcome)>,
+    pub(crate) dropped: Vec<(Arc<dyn Governed>, Name, Outcome)>,
     pub(crate) start: Vec<Start>,
     pub(crate) kick_lane: bool,
     pub(crate) stop_probe: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Effects {
     /// To be told in the log.
     pub(crate) starved: Option<Box<Starved>>,
     /// Names of tasks to warn of.
-    pub(crate) slow: Vec<Cow<'static, str>>,
+    pub(crate) slow: Vec<Name>,
 }
 
 impl Effects {
@@ -179,8 +179,8 @@ impl State {
         record.and_then(|record| record.outcome.clone()).unwrap_or(Outcome::Abandoned)
     }
 
-    pub(crate) fn name(&self, id: Id) -> Cow<'static, str> {
-        self.core.table().get(id).map_or(Cow::Borrowed("a forgotten task"), |record| record.name.clone())
+    pub(crate) fn name(&self, id: Id) -> Name {
+        self.core.table().get(id).map_or("a forgotten task".into(), |record| record.name.clone())
     }
 
     /// Turns what the core decided into what is to be done without the lock.
@@ -322,7 +322,7 @@ impl State {
         now: Stamp,
         actions: &mut Actions,
         effects: &mut Effects,
-    ) -> Option<(Cow<'static, str>, Duration)> {
+    ) -> Option<(Name, Duration)> {
         let (id, lasted) = self.core.give_up_stuck(limit, now, actions)?;
         self.core.advance(now, actions);
         self.next_lane(Place::Pool, effects);

@@ -167,7 +167,8 @@ async fn an_event_names_its_task_though_its_record_has_fallen_out() {
     let mut ended = Vec::new();
     while let Some((_, event)) = within(events.next()).await {
         if let Event::Ended { task, number, .. } = event {
-            assert_eq!(&*task, "late", "of number {number}, the {}th", ended.len());
+            let name = if number == 0 { "late".to_owned() } else { format!("late#{}", number + 1) };
+            assert_eq!(*task, name, "of number {number}, the {}th", ended.len());
             ended.push(number);
         }
     }
@@ -199,8 +200,9 @@ async fn a_listener_hears_nothing_of_what_was_before_it() {
         }
         let mut events = governor.events();
         assert_pending!(task::spawn(events.next()).poll());
-        governor.govern(Task::new("heard", || async {}).when(false));
-        assert_eq!(told(&mut events).await, ["heard declared", "heard skipped"], "round {round}");
+        governor.govern(Task::new(format!("heard in {round}"), || async {}).when(false));
+        let heard = ["declared", "skipped"].map(|what| format!("heard in {round} {what}"));
+        assert_eq!(told(&mut events).await, heard);
         governor.govern(Task::new("left behind", || async {}).when(false));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use afterboot::{CancelReason, Governor, Monkey, Outcome, Task, TaskHandle};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::common::{Log, alive, count, ended, fast, ms, secs, silence, soon};
@@ -175,11 +176,16 @@ fn in_mid_gate_and_in_mid_monkey_every_handle_resolves() {
                 let monkey = Monkey::task("victim", secs(60));
                 let governor = Governor::builder().await_ready().monkey(monkey).build().unwrap();
                 let held = log.on_drop("captured");
-                let victim = governor.govern(Task::new("victim", move || async move { drop(held) }));
+                // Its turn must not come before `report()`, however slow this thread is.
+                let (sealed, is_sealed) = oneshot::channel::<()>();
+                let first = governor.govern(Task::new("first", || is_sealed));
+                let victim =
+                    governor.govern(Task::new("victim", move || async move { drop(held) }).after(&first));
                 let idle = governor.govern(Task::new("idle", || async {}).idle());
                 let after = governor.govern(Task::new("after", || async {}).after(&victim));
                 governor.report();
-                sleep(ms(20)).await;
+                sealed.send(()).unwrap();
+                until(|| governor.snapshot().delayed.is_some()).await;
                 (governor, vec![victim, idle, after])
             });
             how.ends(runtime);

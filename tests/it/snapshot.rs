@@ -52,7 +52,7 @@ async fn every_task_is_counted_where_it_stands() {
     assert!(snapshot.is_over());
 }
 
-/// I14: in order of declaration, with how long; names as they were declared.
+/// I14: in order of declaration, with how long; each under its own name.
 #[tokio::test(start_paused = true)]
 async fn what_runs_is_named_with_how_long_it_has_been_running() {
     let governor = fast(3);
@@ -65,10 +65,10 @@ async fn what_runs_is_named_with_how_long_it_has_been_running() {
     let running: Vec<_> = governor.snapshot().running;
     let shown: Vec<_> =
         running.iter().map(|task| (task.name.as_str(), task.running_for, task.overdue)).collect();
-    assert_eq!(shown, [("x", ms(500), false), ("x", ms(2_500), false)]);
+    assert_eq!(shown, [("x", ms(500), false), ("x#2", ms(2_500), false)]);
     let text = governor.snapshot().to_string();
     assert!(text.starts_with("boot: 2 running, 0 normal and 0 idle queued"), "{text}");
-    assert!(text.ends_with("; \"x\" for 500 ms; \"x\" for 2.50 s"), "{text}");
+    assert!(text.ends_with("; \"x\" for 500 ms; \"x#2\" for 2.50 s"), "{text}");
 }
 
 /// I12: the same as the gate says, and why.

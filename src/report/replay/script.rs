@@ -8,6 +8,7 @@ use crate::model::gate_rules::GateRules;
 use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
 use crate::model::id::Id;
 use crate::model::monkey::{Delivery, Monkey};
+use crate::model::name::Name;
 use crate::model::outcome::{Outcome, SkipReason};
 use crate::model::profile::Profile;
 use crate::model::queue::Queue;
@@ -230,12 +231,13 @@ fn victim(report: &Report, tasks: &[&TaskReport], profile: &Profile) -> Option<(
             tasks.iter().position(|task| task.number == number)?
         }
         None => {
+            let names: Vec<Name> = tasks.iter().map(|task| Name::new(task.name.clone().into(), 1)).collect();
             let candidates: Vec<Candidate<'_>> = (0..)
-                .zip(tasks)
-                .map(|(place, task)| Candidate {
+                .zip(tasks.iter().zip(&names))
+                .map(|(place, (task, name))| Candidate {
                     id: Id::new(place, 0),
                     number: task.number,
-                    name: &task.name,
+                    name,
                     started: false,
                     ended: task.begun().is_none(),
                     demanded: task.demanded,

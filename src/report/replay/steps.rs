@@ -285,16 +285,10 @@ impl Polls {
         if awaited.is_empty() {
             return None;
         }
-        let of_that_name = |name: &str| {
-            let mut declared = awaited.iter().map(String::as_str);
-            declared.any(|other| {
-                name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
-            })
-        };
         let (task, ended) = tasks
             .iter()
             .enumerate()
-            .filter(|(other, task)| *other != place && of_that_name(&task.name))
+            .filter(|(other, task)| *other != place && awaited.contains(&task.name))
             .filter_map(|(other, task)| Some((other, task.finished?)))
             .filter(|(_, ended)| *ended >= since && *ended <= woken && woken - *ended < TOLD)
             .max_by_key(|(_, ended)| *ended)?;

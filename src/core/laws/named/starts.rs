@@ -184,7 +184,7 @@ fn a_normal_task_that_no_slot_comes_to_is_named_with_those_that_hold_them() {
     let starved: Vec<_> = world.core.starved().collect();
     assert_eq!(starved.len(), 1);
     assert_eq!(
-        (starved[0].name.as_ref(), starved[0].since, starved[0].told),
+        (&*starved[0].name.to_string(), starved[0].since, starved[0].told),
         ("task 1", millis_at(0), millis_at(60_000))
     );
     assert_eq!(starved[0].behind, [(0, "task 0".into())]);

@@ -11,7 +11,7 @@ impl World {
     pub(super) fn take(&mut self, actions: Actions) {
         for Resolve { id, name, outcome, still_running } in actions.resolve {
             let i = self.place(id);
-            assert_eq!(name, World::name(i));
+            assert_eq!(name.to_string(), World::name(i));
             assert!(self.tasks[i].outcome.is_none(), "task {i} ends twice");
             assert!(
                 self.may_end(i, &outcome, still_running),

@@ -59,7 +59,7 @@ impl World {
                     assert!(first && due && task.live, "task {i} is named for running long");
                 }
                 Note::Starved(starved) => {
-                    let i = (0..self.tasks.len()).find(|&i| World::name(i) == starved.name).unwrap();
+                    let i = (0..self.tasks.len()).find(|&i| starved.name.is(&World::name(i))).unwrap();
                     let first = !std::mem::replace(&mut self.tasks[i].told_starved, true);
                     assert!(
                         first
