@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::time::Duration;
 
 use super::batch::Batch;
 use super::core::Core;
 use super::time::{Moment, Now};
+
+/// Whoever was in the way is gone by then, or hangs.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Core {
     /// The moment at which the spool should be looked through, at the start and after every recovery: a random one, so
@@ -20,6 +24,14 @@ impl Core {
             let wait = self.endpoint.some_time_within(self.limits.replay_spread);
             self.replay_at = Some(now.at.saturating_add(wait));
             self.wake_at = Moment::ZERO;
+        }
+    }
+
+    /// What others left could not be looked at, as somebody was in the way: mostly for a moment.
+    pub(crate) fn look_again(&mut self, now: Now) {
+        let soon = now.at.saturating_add(LOOK_AGAIN);
+        if self.has_spool {
+            self.replay_at = Some(self.replay_at.map_or(soon, |before| before.min(soon)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! What other processes left behind.
 
+use std::io;
 use std::path::Path;
 
 use rusqlite::{Connection, params};
@@ -34,7 +35,8 @@ impl Spool {
         };
         for dir in dirs {
             adopted.more = adopted.rows >= limit as u64;
-            if adopted.more {
+            // Each of the others would be waited for as long.
+            if adopted.more || adopted.later {
                 break;
             }
             match self.adopt_dir(&dir, user, now, limit, &mut adopted) {
@@ -58,7 +60,13 @@ impl Spool {
         limit: usize,
         adopted: &mut Adopted,
     ) -> Result<(), Failure> {
-        let Some(home) = self.orphan(dir).map_err(Failure::Theirs)? else { return Ok(()) };
+        let home = match self.orphan(dir).map_err(Failure::Theirs)? {
+            Take::Ours(home) => home,
+            taken => {
+                adopted.later |= matches!(taken, Take::Later);
+                return Ok(());
+            }
+        };
         if !home.has_db() {
             adopted.unreadable += u64::from(home.lost_its_db());
             return home.remove().map_err(Failure::Theirs);
@@ -91,14 +99,8 @@ impl Spool {
     }
 
     /// The directory with its lock, where its process is gone.
-    fn orphan(&self, dir: &Path) -> Result<Option<Home>> {
-        if dir == self.home.dir() {
-            return Ok(None);
-        }
-        Ok(match Home::take(dir)? {
-            Take::Ours(home) => Some(home),
-            Take::Busy | Take::Gone | Take::Foreign => None,
-        })
+    fn orphan(&self, dir: &Path) -> Result<Take> {
+        if dir == self.home.dir() { Ok(Take::Busy) } else { Home::take(dir) }
     }
 
     /// Moves what is eligible. Answers whether nothing is left.
@@ -176,15 +178,26 @@ impl Spool {
         });
         for dir in dirs {
             match self.erase_orphan(&dir, user) {
-                Ok(rows) => erased.orphans.extend(rows),
+                Ok(Some(rows)) => erased.orphans.extend(rows),
+                // What may be in the others is not erased, and whoever asked hears so.
+                Ok(None) => {
+                    let late = io::Error::from(io::ErrorKind::TimedOut);
+                    erased.failed = Some(SpoolError::io("lock", &dir, late));
+                    break;
+                }
                 Err(error) => erased.failed = Some(error),
             }
         }
         Ok(erased)
     }
 
-    fn erase_orphan(&mut self, dir: &Path, user: &str) -> Result<Vec<Evicted>> {
-        let Some(home) = self.orphan(dir)?.filter(Home::has_db) else { return Ok(Vec::new()) };
+    /// `None`: it could not be looked at, for want of a turn.
+    fn erase_orphan(&mut self, dir: &Path, user: &str) -> Result<Option<Vec<Evicted>>> {
+        let home = match self.orphan(dir)? {
+            Take::Ours(home) if home.has_db() => home,
+            Take::Later => return Ok(None),
+            Take::Ours(_) | Take::Busy | Take::Gone | Take::Foreign => return Ok(Some(Vec::new())),
+        };
         let db = Db::open(&home.db())?;
         let (rows, _) = erase_in(&db, user, Some(&self.app), None)?;
         let empty = db::is_empty(db.conn()).map_err(|error| SpoolError::sql("read", error))?;
@@ -192,7 +205,7 @@ impl Spool {
         if empty {
             home.remove()?;
         }
-        Ok(settle(rows, &mut Totals::default()))
+        Ok(Some(settle(rows, &mut Totals::default())))
     }
 }
 

@@ -162,7 +162,7 @@ impl Held {
 fn hold(dir: &Path) -> Result<Option<Held>> {
     match Home::take(dir)? {
         Take::Ours(home) if home.has_db() => Ok(Some(Held { db: Db::open(&home.db())?, home: Some(home) })),
-        Take::Busy => match Db::open_read_only(&db_in(dir)) {
+        Take::Busy | Take::Later => match Db::open_read_only(&db_in(dir)) {
             Ok(db) => Ok(Some(Held { db, home: None })),
             // It is made or removed at this moment.
             Err(_) if !db_in(dir).exists() => Ok(None),

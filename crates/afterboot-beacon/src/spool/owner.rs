@@ -16,6 +16,7 @@ use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
@@ -130,9 +131,14 @@ fn mark(dir: &Path, lock: &File, may_make: bool) -> io::Result<Option<File>> {
     Ok(Some(alive))
 }
 
-/// To take a directory that is not this process's. `None`: it is, or another thread hangs while it takes one.
-pub(super) fn turn(lock: &File) -> Option<Turn> {
-    Turn::take().filter(|_| says(lock) != Says::Us)
+/// To take a directory by this lock file. `None`: another thread takes longer over one.
+pub(super) fn turn() -> Option<Turn> {
+    Turn::take()
+}
+
+/// Does the lock file say that the directory is this process's?
+pub(super) fn is_ours(lock: &File) -> bool {
+    says(lock) == Says::Us
 }
 
 /// While it lives, nobody else in this process takes a directory or lets one go.
@@ -143,23 +149,40 @@ pub(super) struct Turn(());
 // took it: another one's number is no lock.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// What is done meanwhile takes a few calls of the system. Where these hang, whoever comes gives up.
-const TRIES: u32 = 10_000;
+/// What is done meanwhile takes a few calls of the system, which a busy disk may hold up for long. Where they hang, whoever
+/// comes gives up: less than a call of the spool may take, with two such turns in it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who has the turn is mostly done with it by the time that others have run.
+const YIELDS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl Turn {
     /// `None` where it does not come.
     fn take() -> Option<Turn> {
         let us = process::id();
-        for _ in 0..TRIES {
+        let (begun, mut tries) = (now(), 0_u32);
+        loop {
             let before = TURN.load(Ordering::Relaxed);
             if before != us && TURN.compare_exchange(before, us, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return Some(Turn(()));
             }
-            thread::yield_now();
+            tries += 1;
+            if tries < YIELDS {
+                thread::yield_now();
+            } else if begun.elapsed() < PATIENCE {
+                thread::park_timeout(PAUSE);
+            } else {
+                return None;
+            }
         }
-        None
     }
+}
+
+fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "others hold up the thread in real time")]
+    Instant::now()
 }
 
 impl Drop for Turn {

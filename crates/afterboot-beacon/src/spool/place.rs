@@ -148,6 +148,8 @@ pub(crate) enum Take {
     Ours(Home),
     /// Its process lives, or somebody else takes it at this moment.
     Busy,
+    /// Nobody knows: another thread of this process takes long over one.
+    Later,
     /// It was empty, or somebody else was faster.
     Gone,
     /// Not made by this crate, or not safe to touch.
@@ -227,7 +229,10 @@ impl Home {
     /// Takes the directory by its open lock file, where that still is its lock file.
     pub(super) fn claim(dir: &Path, lock: File) -> Result<Take, SpoolError> {
         let owned = {
-            let Some(_turn) = owner::turn(&lock) else { return Ok(Take::Busy) };
+            let Some(_turn) = owner::turn() else { return Ok(Take::Later) };
+            if owner::is_ours(&lock) {
+                return Ok(Take::Busy);
+            }
             match lock.try_lock() {
                 Ok(()) if !is_named(dir, &lock) => return Ok(Take::Gone),
                 Ok(()) => Owned::by_lock(dir, &lock),
@@ -367,7 +372,6 @@ pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
         .open(dir.join(LOCK))
 }
 
-#[cfg(unix)]
 pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     files::file_id(a) == files::file_id(b)
 }
@@ -389,10 +393,3 @@ fn unsafe_dir(meta: &fs::Metadata) -> Option<&'static str> {
 pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(new).open(dir.join(LOCK))
 }
-
-// An open file keeps its name there.
-#[cfg(not(unix))]
-type FileId = ();
-
-#[cfg(not(unix))]
-fn file_id(_: &fs::Metadata) -> FileId {}

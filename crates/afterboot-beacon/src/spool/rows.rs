@@ -192,6 +192,8 @@ pub(crate) struct Adopted {
     pub(crate) more: bool,
     /// There is no room under the byte cap: ask again when rows were delivered.
     pub(crate) no_room: bool,
+    /// Not all could be looked at, for want of a turn: ask again in a few seconds.
+    pub(crate) later: bool,
     pub(crate) failed: Option<SpoolError>,
 }
 

@@ -95,7 +95,8 @@ async fn a_change_of_the_user_while_rows_are_read_loses_neither_ones_rows() {
         for _ in 0..late * 5 {
             tokio::task::yield_now().await;
         }
-        let before = server.requests();
+        // What was taken to be sent is under way, though the server may not have seen it yet.
+        let (before, under_way) = (server.requests(), balanced(&beacon).in_flight);
         beacon.set_user(Some("b"));
         sleep(secs(5)).await;
         let seen = server.seen();
@@ -103,8 +104,9 @@ async fn a_change_of_the_user_while_rows_are_read_loses_neither_ones_rows() {
             let of_user = seen.iter().filter(|seen| seen.batch.head.user.as_deref() == Some(user));
             of_user.map(|seen| seen.batch.events.len()).sum()
         };
-        assert_eq!(of("a", &seen[before..]), 0, "sent after a had gone");
-        assert_eq!(of("b", &seen), 2);
+        let late = of("a", &seen[before..]) as u64;
+        assert!(late <= under_way, "{late} sent after a had gone, {under_way} were under way");
+        assert_eq!(of("b", &seen), 2, "{:?}", beacon.counters());
         beacon.set_user(Some("a"));
         sleep(secs(5)).await;
         assert_eq!(balanced(&beacon).acked, 6, "{:?}", beacon.counters());

@@ -1,19 +1,15 @@
 //! Flush, checkpoint, shutdown and drop, from wherever they are called.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
-use afterboot_beacon::testing::{Reply, ScriptedTransport};
 use afterboot_beacon::wire::Counters;
 use afterboot_beacon::{Beacon, BeaconBuilder, BeaconEvent, Next};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 use crate::collector::{Mode, Server};
 use crate::common::{
-    Root, assert_clean, balance, balanced, block_on, drained, event, ms, names_in, secs, until, until_arrived,
+    Root, assert_clean, balance, balanced, block_on, drained, event, ms, secs, until, until_arrived,
 };
 
 /// More than this no call may take beyond its deadline, on however busy a machine.
@@ -223,63 +219,6 @@ fn a_drop_beside_the_beacon_is_saved_by_the_runtime() {
         drop(runtime);
         next_delivers(&server, &root, &names);
     }
-}
-
-/// B3: also while others post.
-#[test]
-fn what_was_posted_before_a_flush_has_arrived_when_it_is_complete() {
-    let server = Server::start(Mode::Slow(ms(3)));
-    let beacon = Beacon::builder("shop").endpoint(&server.url()).batch_events(20).build().expect("a beacon");
-    let posted = Mutex::new(BTreeSet::new());
-    let (mut flushes, stop) = (0, Mutex::new(false));
-    thread::scope(|scope| {
-        for thread in 0..8 {
-            let (beacon, posted, stop) = (&beacon, &posted, &stop);
-            scope.spawn(move || {
-                let mut number = 0;
-                while !*stop.lock().expect("no panic") {
-                    let name = format!("{thread}-{number}");
-                    beacon.post("click", &event(&name, None));
-                    posted.lock().expect("no panic").insert(name);
-                    number += 1;
-                    thread::park_timeout(ms(1));
-                }
-            });
-        }
-        while flushes < 25 {
-            let before = posted.lock().expect("no panic").clone();
-            let flushed = beacon.flush_blocking(secs(20));
-            assert!(flushed.complete, "{flushed:?}");
-            balance(flushed.counters);
-            let arrived = server.look(|ledger| names_in(ledger).into_keys().collect::<BTreeSet<_>>());
-            let lacking: Vec<&String> = before.difference(&arrived).collect();
-            assert!(lacking.is_empty(), "flush {flushes}: {lacking:?} of {}", before.len());
-            flushes += 1;
-        }
-        *stop.lock().expect("no panic") = true;
-    });
-    balance(beacon.shutdown_blocking(secs(10)));
-    assert_clean(&server);
-}
-
-/// B3: the halves of a batch that was too large have one place in the line, and both must be through.
-#[tokio::test(start_paused = true)]
-async fn a_flush_waits_for_every_part_of_a_batch_that_was_split() {
-    let server = ScriptedTransport::new(|seen| match seen.batch.events.len() {
-        4.. => Reply::Status(413),
-        _ if seen.batch.events[0].seq == 0 => Reply::Accept,
-        _ => Reply::After(secs(2), Box::new(Reply::Accept)),
-    });
-    let beacon =
-        Beacon::builder("shop").transport(server.clone()).runtime(Handle::current()).build().unwrap();
-    for number in 0..4 {
-        beacon.post("click", &number);
-    }
-    let flushed = beacon.flush(secs(10)).await;
-    assert!(flushed.complete);
-    assert_eq!(balance(flushed.counters).acked, 4);
-    let counters = balance(beacon.shutdown(secs(10)).await);
-    assert_eq!((counters.acked, counters.dropped_in_all()), (4, 0), "{counters:?}");
 }
 
 /// A caller's runtime that goes away takes nothing with it that a disk could keep.

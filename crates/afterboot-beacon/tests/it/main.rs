@@ -39,6 +39,8 @@ mod common;
 mod delivery;
 #[cfg(all(feature = "http", feature = "spool"))]
 mod disk;
+#[cfg(all(feature = "http", feature = "spool"))]
+mod flushing;
 #[cfg(all(feature = "http", feature = "spool", unix))]
 mod fork;
 #[cfg(all(feature = "http", feature = "spool"))]

@@ -307,6 +307,9 @@ impl Driver {
                 let mut core = self.shared.core();
                 core.unreadable(&damaged);
                 core.listed(batches, now);
+                if adopted.later {
+                    core.look_again(now);
+                }
                 drop(core);
                 if events > 0 {
                     self.tell(|| BeaconEvent::Replaying { events });

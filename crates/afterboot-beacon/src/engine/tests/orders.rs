@@ -273,3 +273,18 @@ fn an_event_ages_by_the_machines_time_alone() {
     assert_eq!(core.ledger.counters().dropped["expired"], 1);
     core.audit(&[], 0);
 }
+
+/// B15: what another's spool was not looked at for is over in seconds, and so is the wait for it.
+#[test]
+fn what_could_not_be_looked_at_is_looked_at_again_in_seconds() {
+    let mut core = core(100, true);
+    core.begin(at(0));
+    assert!(core.wants_replay(at(60_000)));
+    core.begin_replay();
+    core.listed(Vec::new(), at(60_000));
+    assert!(!core.wants_replay(at(600_000)), "nothing was there");
+    core.look_again(at(60_000));
+    assert!(!core.wants_replay(at(64_000)), "at once would keep it busy");
+    assert!(core.wants_replay(at(65_000)));
+    assert!(core.next_disk_wake(at(60_000)) <= at(65_000).at);
+}

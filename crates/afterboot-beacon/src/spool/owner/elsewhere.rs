@@ -23,6 +23,10 @@ impl Owned {
 #[derive(Debug)]
 pub(super) struct Turn;
 
-pub(super) fn turn(_: &File) -> Option<Turn> {
+pub(super) fn turn() -> Option<Turn> {
     Some(Turn)
+}
+
+pub(super) fn is_ours(_: &File) -> bool {
+    false
 }

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
 
 use super::*;
+use crate::spool::owner;
 use crate::spool::place::{Home, Take, open_lock};
 
 /// What a process leaves that was killed, and the lock that its child still has.
@@ -57,6 +59,56 @@ fn a_link_in_the_place_of_the_second_lock_is_not_followed() {
     drop(child);
     let _ = Home::take(&dir).unwrap();
     assert!(!far.exists());
+}
+
+/// B15: a disk that is busy holds up whoever takes a directory, and nobody's rows are left lying for that.
+#[test]
+fn a_turn_that_takes_its_time_is_waited_for() {
+    let place = Place::new();
+    place.orphan(&[row(1)]);
+    let mut spool = place.open();
+    let turn = owner::turn().expect("others are quick");
+    std::thread::scope(|scope| {
+        let adopting = scope.spawn(|| spool.adopt(None, &stamp(NOW), 10));
+        std::thread::park_timeout(Duration::from_millis(200));
+        drop(turn);
+        let adopted = adopting.join().unwrap();
+        assert_eq!((adopted.rows, adopted.later), (1, false), "{adopted:?}");
+    });
+}
+
+/// B15, B18, B31: it is asked for again later, and nobody is told that what could not be looked at is erased.
+#[test]
+fn a_turn_that_never_comes_is_given_up_and_told() {
+    // All spools of a process wait for one turn: this takes a process of its own.
+    let alone = "spool::tests::owner::in_a_process_where_a_turn_hangs";
+    let here = std::env::current_exe().unwrap();
+    let ran = std::process::Command::new(here).args(["--exact", alone, "--ignored"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "the test before this one runs it, in a process of its own"]
+fn in_a_process_where_a_turn_hangs() {
+    let place = Place::new();
+    (0..20).for_each(|seq| drop(place.orphan(&[of("a", seq)])));
+    let mut spool = place.open();
+    let hangs = owner::turn();
+    let begun = now();
+    let adopted = spool.adopt(Some("a"), &stamp(NOW), 10);
+    assert_eq!((adopted.rows, adopted.later), (0, true), "{adopted:?}");
+    let erased = spool.erase_user("a").unwrap();
+    assert!(erased.failed.is_some() && erased.orphans.is_empty(), "{erased:?}");
+    // Once each, not for each directory.
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    drop(hangs);
+    assert_eq!(spool.erase_user("a").unwrap().orphans.len(), 20);
+}
+
+fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "a turn is waited for in real time")]
+    Instant::now()
 }
 
 /// B15: also where the beacons are of one process, whose locks of the second kind do not hold each other off.
