@@ -89,7 +89,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                         say(&format!("   backoff: nothing leaves for {:.3} s", wait.as_secs_f64()));
                     }
                     Next::Event(BeaconEvent::Recovered) => say("   the server is back"),
-                    Next::Event(BeaconEvent::Left) => break,
+                    Next::Event(BeaconEvent::ShutDown) => break,
                     _ => {}
                 }
             }

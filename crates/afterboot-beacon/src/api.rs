@@ -8,6 +8,7 @@ pub(crate) mod early;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod health;
+mod intake;
 pub(crate) mod launch;
 pub(crate) mod post;
 pub(crate) mod receipt;

@@ -5,4 +5,5 @@ pub(crate) mod lock;
 pub(crate) mod machine;
 pub(crate) mod quiet;
 pub(crate) mod random;
+pub(crate) mod wall;
 pub(crate) mod within;

@@ -5,6 +5,8 @@ mod disk;
 mod event_loop;
 mod listen;
 mod outage;
+mod phase;
+mod request;
 mod send;
 mod shutdown;
 

@@ -20,7 +20,7 @@ pub(crate) mod verdict;
 
 // The state, and the legs.
 mod core;
-mod told;
+mod losses;
 mod post;
 mod take;
 mod settle;
@@ -37,9 +37,10 @@ pub(crate) use self::batch::Batch;
 pub(crate) use self::core::Core;
 pub use self::event::BeaconEvent;
 #[cfg(feature = "spool")]
-pub(crate) use self::exchange::{DeadBatch, Evicted, Unlisted};
+pub(crate) use self::exchange::{DeadBatch, Evicted, ReadBack};
 pub(crate) use self::exchange::{Outgoing, Posting, Refusal};
 pub(crate) use self::limits::Limits;
 pub use self::receipt::NotDurable;
 pub(crate) use self::receipt::{DeferredReply, ReceiptSender, Written};
 pub(crate) use self::time::{Moment, Now};
+pub(crate) use self::verdict::Outcome;

@@ -78,7 +78,7 @@ pub use engine::{BeaconEvent, NotDurable};
 pub use spool::{
     DeadBatchError, DeadId, DeadIdError, DeadLetter, Durability, ProcessSpool, SpoolError, SpoolOptions,
 };
-pub use state::signal::{Left, Signal};
+pub use state::signal::{ShutDown, Signal};
 #[cfg(feature = "http")]
 pub use transport::http::{EndpointError, HttpTransport};
 pub use transport::{MAX_ANSWER, Request, Response, Sending, Token, Transport, TransportError};

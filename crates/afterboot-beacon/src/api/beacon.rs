@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::builder::BeaconBuilder;
 use super::error::Error;
 use super::event::BeaconEvents;
 use super::health::{Health, health};
@@ -19,8 +18,8 @@ use crate::engine::Moment;
 use crate::spool::{DeadId, DeadLetter};
 #[cfg(feature = "spool")]
 use crate::state::command::DeadCommand;
-use crate::state::command::{Command, Leave};
-use crate::state::reply::{self, Answerer, Asker};
+use crate::state::command::{Command, Drain};
+use crate::state::reply::{self, ReplyReceiver, Responder};
 use crate::state::shared::Shared;
 use crate::wire::{Counters, StreamId};
 
@@ -49,7 +48,7 @@ impl fmt::Debug for Beacon {
         let core = self.shared().core();
         f.debug_struct("Beacon")
             .field("stream", &core.stream())
-            .field("counters", &core.ledger.counters())
+            .field("counters", &core.counters())
             .finish_non_exhaustive()
     }
 }
@@ -65,11 +64,6 @@ pub struct Flushed {
 }
 
 impl Beacon {
-    /// Describes a beacon of this application.
-    pub fn builder(app: impl Into<String>) -> BeaconBuilder {
-        BeaconBuilder::new(app.into())
-    }
-
     pub(crate) fn new(shared: Arc<Shared>, home: Home) -> Beacon {
         Beacon(Arc::new(Handle { shared, home }))
     }
@@ -129,7 +123,7 @@ impl Beacon {
 
     /// Where every event is.
     pub fn counters(&self) -> Counters {
-        self.shared().core().ledger.counters()
+        self.shared().core().counters()
     }
 
     /// How the network and the disk fare.
@@ -169,8 +163,8 @@ impl Beacon {
         self.flushed(complete)
     }
 
-    fn begin_flush(&self, deadline: Duration) -> Asker<bool> {
-        self.ask(|answer| Command::Flush { deadline: self.moment_after(deadline), answer })
+    fn begin_flush(&self, deadline: Duration) -> ReplyReceiver<bool> {
+        self.ask(|responder| Command::Flush { deadline: self.moment_after(deadline), responder })
     }
 
     fn flushed(&self, complete: Option<bool>) -> Flushed {
@@ -185,13 +179,13 @@ impl Beacon {
     /// # Cancel safety
     /// The checkpoint happens whether or not somebody waits.
     pub async fn checkpoint(&self, deadline: Duration) -> Counters {
-        let counters = self.begin_leaving(deadline, false).wait().await;
+        let counters = self.begin_drain(deadline, false).wait().await;
         counters.unwrap_or_else(|| self.counters())
     }
 
     /// [`checkpoint`](Beacon::checkpoint) for a thread without a runtime, as [`shutdown_blocking`](Beacon::shutdown_blocking).
     pub fn checkpoint_blocking(&self, deadline: Duration) -> Counters {
-        let counters = self.begin_leaving(deadline, false).wait_blocking(deadline.saturating_add(GRACE));
+        let counters = self.begin_drain(deadline, false).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())
     }
 
@@ -203,20 +197,22 @@ impl Beacon {
     /// # Cancel safety
     /// The beacon ends whether or not somebody waits.
     pub async fn shutdown(&self, deadline: Duration) -> Counters {
-        let counters = self.begin_leaving(deadline, true).wait().await;
+        let counters = self.begin_drain(deadline, true).wait().await;
         counters.unwrap_or_else(|| self.counters())
     }
 
     /// [`shutdown`](Beacon::shutdown) for a thread without a runtime. On the thread of a current-thread runtime that the
     /// beacon was told to run on it gives up 100 ms after the deadline, because nothing can go on meanwhile.
     pub fn shutdown_blocking(&self, deadline: Duration) -> Counters {
-        let counters = self.begin_leaving(deadline, true).wait_blocking(deadline.saturating_add(GRACE));
+        let counters = self.begin_drain(deadline, true).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())
     }
 
-    pub(crate) fn begin_leaving(&self, deadline: Duration, ends: bool) -> Asker<Counters> {
+    pub(crate) fn begin_drain(&self, deadline: Duration, ends: bool) -> ReplyReceiver<Counters> {
         let deadline = self.moment_after(deadline);
-        self.ask(|answer| Command::Leave(Leave { deadline, ends, sends: true, answer: Some(answer) }))
+        self.ask(|responder| {
+            Command::Drain(Drain { deadline, ends, sends: true, responder: Some(responder) })
+        })
     }
 
     /// The dead letters after this one, or from the first, at most `limit` of them, oldest first. They are kept in the
@@ -229,7 +225,7 @@ impl Beacon {
     /// Reading changes nothing.
     #[cfg(feature = "spool")]
     pub async fn dead_letters(&self, after: Option<DeadId>, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.ask_for(|answer| Command::Dead(DeadCommand::List { after, limit, answer })).await
+        self.ask_for(|responder| Command::Dead(DeadCommand::List { after, limit, responder })).await
     }
 
     /// Sends these dead letters again, under the numbers that they have. How many events they hold.
@@ -242,7 +238,7 @@ impl Beacon {
     #[cfg(feature = "spool")]
     pub async fn replay_dead_letters(&self, ids: &[DeadId]) -> Result<u64, Error> {
         let ids = ids.to_vec();
-        self.ask_for(|answer| Command::Dead(DeadCommand::Replay { ids, answer })).await
+        self.ask_for(|responder| Command::Dead(DeadCommand::Replay { ids, responder })).await
     }
 
     /// Deletes these dead letters, or all. How many events they held; they stay counted as dead.
@@ -255,7 +251,7 @@ impl Beacon {
     #[cfg(feature = "spool")]
     pub async fn purge_dead_letters(&self, ids: Option<&[DeadId]>) -> Result<u64, Error> {
         let ids = ids.map(<[DeadId]>::to_vec);
-        self.ask_for(|answer| Command::Dead(DeadCommand::Purge { ids, answer })).await
+        self.ask_for(|responder| Command::Dead(DeadCommand::Purge { ids, responder })).await
     }
 
     /// Erases what this user posted and has not left yet: in memory, in the spool, among the dead letters and in the
@@ -268,23 +264,23 @@ impl Beacon {
     /// It happens whether or not somebody waits.
     pub async fn erase_user(&self, user: &str) -> Result<u64, Error> {
         let user = user.to_owned();
-        self.ask_for(|answer| Command::Erase { user, answer }).await
+        self.ask_for(|responder| Command::Erase { user, responder }).await
     }
 
     fn moment_after(&self, time: Duration) -> Moment {
         self.shared().now().at.saturating_add(time)
     }
 
-    pub(crate) fn ask<T>(&self, command: impl FnOnce(Answerer<T>) -> Command) -> Asker<T> {
-        let (answerer, asker) = reply::channel();
+    pub(crate) fn ask<T>(&self, command: impl FnOnce(Responder<T>) -> Command) -> ReplyReceiver<T> {
+        let (responder, receiver) = reply::channel();
         // A driver that is gone drops the answerer, which is an answer.
-        self.shared().command(command(answerer));
-        asker
+        self.shared().command(command(responder));
+        receiver
     }
 
     async fn ask_for<T>(
         &self,
-        command: impl FnOnce(Answerer<Result<T, String>>) -> Command,
+        command: impl FnOnce(Responder<Result<T, String>>) -> Command,
     ) -> Result<T, Error> {
         match self.ask(command).wait().await {
             Some(Ok(answer)) => Ok(answer),
@@ -298,7 +294,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // A forked child that never posted has nothing to save.
         let Some(shared) = self.shared.here_already() else { return };
-        let (answerer, asker) = reply::channel();
+        let (responder, receiver) = reply::channel();
         let now = shared.now();
         // What is on disk is safe; without a disk the wire is all there is.
         let sends = {
@@ -310,13 +306,13 @@ impl Drop for Handle {
         };
         let deadline = now.at + DROP_DEADLINE;
         let asked =
-            shared.command(Command::Leave(Leave { deadline, ends: true, sends, answer: Some(answerer) }));
+            shared.command(Command::Drain(Drain { deadline, ends: true, sends, responder: Some(responder) }));
         let waits = match self.home {
             Home::OwnThread(thread) => thread != thread::current().id(),
             Home::CallersRuntime => false,
         };
         if asked && waits {
-            asker.wait_blocking(DROP_DEADLINE + GRACE);
+            receiver.wait_blocking(DROP_DEADLINE + GRACE);
         }
     }
 }

@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use super::beacon::Beacon;
 use super::early::Early;
 use super::error::Error;
+use super::intake::VITAL_AT_MOST;
 use super::launch;
-use super::post::VITAL_AT_MOST;
 use crate::base::bounds::EXPIRY;
 use crate::base::random::random;
 use crate::engine::Limits;
@@ -62,6 +62,13 @@ pub struct BeaconBuilder {
     spool: Option<SpoolOptions>,
     #[cfg(feature = "spool")]
     durability: Durability,
+}
+
+impl Beacon {
+    /// Describes a beacon of this application.
+    pub fn builder(app: impl Into<String>) -> BeaconBuilder {
+        BeaconBuilder::new(app.into())
+    }
 }
 
 impl BeaconBuilder {

@@ -10,10 +10,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::post::{Post, PostOptions, Target, guarded, post, post_at, warn_of_size};
+use super::intake::{PostOptions, guarded, post, post_at, warn_of_size};
 use crate::base::lock::lock;
-use crate::base::machine::{mono_ms, system_ms};
-use crate::engine::ledger::{DropReason, Place};
+use crate::base::machine::mono_ms;
+use crate::base::wall::system_ms;
+use crate::engine::ledger::DropReason;
 use crate::engine::{DeferredReply, Moment, Now, ReceiptSender};
 use crate::state::shared::Shared;
 
@@ -110,11 +111,6 @@ impl Early {
         })
     }
 
-    /// Like [`Beacon::post`](crate::Beacon::post).
-    pub fn post<'a, T: Serialize + ?Sized>(&'a self, route: &'a str, data: &'a T) -> Post<'a, T> {
-        Post::new(Target::Early(self), route, data)
-    }
-
     /// How many events wait. None does once a beacon has taken the queue over.
     pub fn len(&self) -> usize {
         match &*lock(&self.here().state) {
@@ -167,7 +163,7 @@ impl Early {
 
     fn keep(&self, post: Option<EarlyPost>) {
         // Whoever waits for a receipt may post here again, so it is told when nothing is locked.
-        let mut said = Vec::new();
+        let mut replies = Vec::new();
         let mut state = lock(&self.state);
         let beacon = match &mut *state {
             State::Waiting { unencodable, .. } if post.is_none() => {
@@ -179,7 +175,7 @@ impl Early {
                 let size = post.bytes();
                 if posts.len() == MAX_EARLY || *bytes + size > MAX_EARLY_BYTES {
                     *dropped += 1;
-                    said.extend(post.receipt.map(|receipt| receipt.refuse(DropReason::EarlyFull)));
+                    replies.extend(post.receipt.map(|receipt| receipt.refuse(DropReason::EarlyFull)));
                 } else {
                     *bytes += size;
                     posts.push(post);
@@ -193,18 +189,18 @@ impl Early {
         drop(state);
         match (beacon, post) {
             (Some(shared), Some(post)) => {
-                let large = post.replay(shared.here(), &mut said);
-                drop(said);
+                let large = post.replay(shared.here(), &mut replies);
+                drop(replies);
                 if let Some((route, bytes)) = large {
                     warn_of_size(shared.here(), &route, bytes);
                 }
             }
             (Some(shared), None) => {
-                shared.here().core().ledger.posted(Place::Dropped(DropReason::Unencodable), 1);
+                shared.here().core().refuse(DropReason::Unencodable, 1);
             }
             (None, post) => {
                 let receipt = post.and_then(|post| post.receipt);
-                said.extend(receipt.map(|receipt| receipt.refuse(DropReason::Closed)));
+                replies.extend(receipt.map(|receipt| receipt.refuse(DropReason::Closed)));
             }
         }
     }
@@ -212,18 +208,18 @@ impl Early {
     /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile. Whoever waits for a receipt
     /// hears of it when the queue is not locked any more.
     pub(crate) fn attach(&self, shared: &Arc<Shared>) {
-        let mut said = Vec::new();
+        let mut replies = Vec::new();
         let mut state = lock(&self.here().state);
         let before = mem::replace(&mut *state, State::Attached(Arc::downgrade(shared)));
         let State::Waiting { posts, dropped, unencodable, .. } = before else { return };
-        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared, &mut said)).collect();
+        let large: Vec<_> = posts.into_iter().filter_map(|post| post.replay(shared, &mut replies)).collect();
         {
             let mut core = shared.core();
-            core.ledger.posted(Place::Dropped(DropReason::EarlyFull), dropped);
-            core.ledger.posted(Place::Dropped(DropReason::Unencodable), unencodable);
+            core.refuse(DropReason::EarlyFull, dropped);
+            core.refuse(DropReason::Unencodable, unencodable);
         }
         drop(state);
-        drop(said);
+        drop(replies);
         for (route, bytes) in large {
             warn_of_size(shared, &route, bytes);
         }
@@ -237,7 +233,7 @@ impl EarlyPost {
     }
 
     /// Its route and size, where they are to be [warned](warn_of_size) of.
-    fn replay(self, shared: &Shared, said: &mut Vec<DeferredReply>) -> Option<(String, usize)> {
+    fn replay(self, shared: &Shared, replies: &mut Vec<DeferredReply>) -> Option<(String, usize)> {
         let now = shared.now();
         // It was posted this long ago, and its delay has been running since.
         let ago = Moment::from_millis(now.mono.saturating_sub(self.mono));
@@ -249,7 +245,7 @@ impl EarlyPost {
             merge: self.merge.as_deref(),
             keep: self.keep,
         };
-        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, said);
+        let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, replies);
         large.map(|bytes| (self.route, bytes))
     }
 }

@@ -69,10 +69,10 @@ pub(crate) fn health(quality: &Quality, core: &Core, has_ended: bool, now: Now) 
     times.sort_unstable();
     let endpoint = if has_ended {
         EndpointState::Ended
-    } else if core.endpoint.is_offline() {
+    } else if core.endpoint().is_offline() {
         EndpointState::Offline
     } else {
-        match core.endpoint.state() {
+        match core.endpoint().state() {
             State::Healthy => EndpointState::Healthy,
             State::Backoff { until, .. } => EndpointState::Backoff { left: until.saturating_sub(now.at) },
             State::Held { why, until, .. } => {

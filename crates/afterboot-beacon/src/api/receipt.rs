@@ -5,18 +5,18 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::engine::{NotDurable, ReceiptSender, Written};
-use crate::state::reply::{self, Asker};
+use crate::state::reply::{self, ReplyReceiver};
 
 /// Resolves when a durable event is on disk, or will not be. Await it, or [`wait_blocking`](Receipt::wait_blocking).
 /// Dropping it changes nothing.
 #[derive(Debug)]
 #[must_use = "a durable post is durable once its receipt says so"]
-pub struct Receipt(Asker<Written>);
+pub struct Receipt(ReplyReceiver<Written>);
 
 impl Receipt {
     pub(crate) fn new() -> (ReceiptSender, Receipt) {
-        let (answerer, asker) = reply::channel();
-        (ReceiptSender::new(|written| answerer.say(written)), Receipt(asker))
+        let (responder, receiver) = reply::channel();
+        (ReceiptSender::new(|written| responder.send(written)), Receipt(receiver))
     }
 
     /// Waits on this thread: from any thread, inside a runtime or not. The beacon must not run on the caller's own

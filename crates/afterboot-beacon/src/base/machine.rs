@@ -1,8 +1,8 @@
-//! The machine's own clocks: the wall's, and the time since its start.
+//! The time since the machine's start, and which start that was.
 
 use std::fs;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::random::random;
 
@@ -51,12 +51,6 @@ fn boot() -> &'static Boot {
             }
         }
     })
-}
-
-pub(crate) fn system_ms() -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "a stamp on an event, which nothing is scheduled by")]
-    let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Milliseconds since the machine started, where there is no beacon yet.

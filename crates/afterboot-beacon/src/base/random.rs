@@ -6,7 +6,7 @@ use std::process;
 use rand::rngs::{StdRng, SysRng};
 use rand::{Rng, SeedableRng, TryRng};
 
-use super::machine::system_ms;
+use super::wall::system_ms;
 
 struct Randomness {
     /// A forked child has its parent's generator: it must not give its parent's names.

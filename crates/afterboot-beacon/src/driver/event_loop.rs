@@ -15,24 +15,24 @@ use tokio::time::{Sleep, sleep_until};
 
 use super::disk::{self, Disk};
 use super::listen::{Waiting, listen};
-use super::outage::Outage;
-use super::send::Sent;
-use super::shutdown::Leaving;
+use super::outage::OutageLog;
+use super::phase::Draining;
+use super::request::Sent;
 use crate::engine::{BeaconEvent, Moment, Now, Outgoing};
 use crate::state::command::Command;
-use crate::state::reply::Answerer;
+use crate::state::reply::Responder;
 use crate::state::settings::DiskOptions;
 use crate::state::shared::Shared;
-use crate::state::signal::{LeftAnswer, Signal};
+use crate::state::signal::{ShutDownResult, Signal};
 use crate::state::token_source::TokenSource;
 use crate::transport::Transport;
 
-/// Everything that was posted before it is away when no batch before `ordinal` is left in memory.
+/// Complete when no batch before `ordinal` is left in memory.
 #[derive(Debug)]
 pub(super) struct Flush {
     ordinal: u64,
     deadline: Moment,
-    answer: Answerer<bool>,
+    responder: Responder<bool>,
 }
 
 #[derive(Debug)]
@@ -46,30 +46,30 @@ pub(crate) struct Driver {
     pub(super) out: HashMap<task::Id, Outgoing>,
     /// Requests so far.
     pub(super) tries: u64,
-    pub(super) outage: Option<Outage>,
+    pub(super) outages: OutageLog,
     pub(super) disk: Disk,
     pub(super) flushes: Vec<Flush>,
-    pub(super) leaving: Option<Leaving>,
+    pub(super) draining: Option<Draining>,
     pub(super) signals: Vec<OnSignal>,
-    /// The next signal, once one has come.
-    pub(super) another: Option<Another>,
+    /// Listened to once a signal has come.
+    pub(super) second_signal: Option<SecondSignal>,
     pub(super) ended: bool,
 }
 
-/// Another signal to come.
-pub(super) struct Another(pub(super) Waiting);
+/// A signal after the first.
+pub(super) struct SecondSignal(pub(super) Waiting);
 
-impl fmt::Debug for Another {
+impl fmt::Debug for SecondSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Another").finish_non_exhaustive()
+        f.debug_tuple("SecondSignal").finish_non_exhaustive()
     }
 }
 
-/// Somebody wants to hear of a signal.
+/// Waits for a signal.
 pub(super) struct OnSignal {
     pub(super) coming: Waiting,
     pub(super) deadline: Duration,
-    pub(super) answer: Option<Answerer<LeftAnswer>>,
+    pub(super) responder: Option<Responder<ShutDownResult>>,
 }
 
 impl fmt::Debug for OnSignal {
@@ -81,13 +81,13 @@ impl fmt::Debug for OnSignal {
 /// Why the driver woke up.
 enum Woken {
     Look,
-    Answered(Result<(task::Id, Sent), task::JoinError>),
+    Request(Result<(task::Id, Sent), task::JoinError>),
     Disk(disk::Finished),
     Command(Command),
     Signal(usize, Signal),
-    AnotherSignal,
+    SecondSignal,
     /// The last sender of commands is gone, which a forked child's parent keeps: never in practice.
-    Alone,
+    NoHandles,
 }
 
 impl Driver {
@@ -100,6 +100,7 @@ impl Driver {
         app: String,
         disk: DiskOptions,
     ) -> Driver {
+        let disk = Disk::new(Arc::clone(&shared), app, disk);
         Driver {
             shared,
             transport,
@@ -109,12 +110,12 @@ impl Driver {
             requests: JoinSet::new(),
             out: HashMap::new(),
             tries: 0,
-            outage: None,
-            disk: Disk::new(app, disk),
+            outages: OutageLog::default(),
+            disk,
             flushes: Vec::new(),
-            leaving: None,
+            draining: None,
             signals: Vec::new(),
-            another: None,
+            second_signal: None,
             ended: false,
         }
     }
@@ -122,7 +123,7 @@ impl Driver {
     pub(crate) async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let now = shared.now();
-        shared.core().begin(now);
+        shared.core().schedule_replay(now);
         loop {
             // Registered before the core is looked at: what is posted from here on wakes.
             let mut notified = pin!(shared.wake.notified());
@@ -134,12 +135,12 @@ impl Driver {
             let woken = poll_fn(|cx| self.poll(cx, notified.as_mut(), sleep.as_mut().as_pin_mut())).await;
             match woken {
                 Woken::Look => {}
-                Woken::Answered(answered) => self.answered(answered),
-                Woken::Disk(finished) => self.disk_finished(finished),
-                Woken::Command(command) => self.obey(command),
-                Woken::Signal(which, signal) => self.leave_on_signal(which, signal),
-                Woken::AnotherSignal => self.leave_at_once(),
-                Woken::Alone => self.leave_for_good(),
+                Woken::Request(ended) => self.request_ended(ended),
+                Woken::Disk(finished) => self.disk.call_finished(finished),
+                Woken::Command(command) => self.handle_command(command),
+                Woken::Signal(which, signal) => self.drain_on_signal(which, signal),
+                Woken::SecondSignal => self.cut_drain_short(),
+                Woken::NoHandles => self.drain_without_handles(),
             }
         }
     }
@@ -151,10 +152,10 @@ impl Driver {
         sleep: Option<Pin<&mut Sleep>>,
     ) -> Poll<Woken> {
         if let Poll::Ready(command) = self.commands.poll_recv(cx) {
-            return Poll::Ready(command.map_or(Woken::Alone, Woken::Command));
+            return Poll::Ready(command.map_or(Woken::NoHandles, Woken::Command));
         }
-        if let Poll::Ready(Some(answered)) = self.requests.poll_join_next_with_id(cx) {
-            return Poll::Ready(Woken::Answered(answered));
+        if let Poll::Ready(Some(ended)) = self.requests.poll_join_next_with_id(cx) {
+            return Poll::Ready(Woken::Request(ended));
         }
         if let Poll::Ready(finished) = self.disk.poll(cx) {
             return Poll::Ready(Woken::Disk(finished));
@@ -164,10 +165,10 @@ impl Driver {
                 return Poll::Ready(Woken::Signal(which, signal));
             }
         }
-        if let Some(Another(another)) = &mut self.another
-            && another.as_mut().poll(cx).is_ready()
+        if let Some(SecondSignal(second)) = &mut self.second_signal
+            && second.as_mut().poll(cx).is_ready()
         {
-            return Poll::Ready(Woken::AnotherSignal);
+            return Poll::Ready(Woken::SecondSignal);
         }
         let due = sleep.is_some_and(|sleep| sleep.poll(cx).is_ready());
         if due || notified.poll(cx).is_ready() {
@@ -176,18 +177,18 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Does all that can be done now. When to look again.
+    /// Does all that can be done now. Returns when to look again.
     fn turn(&mut self) -> Option<Moment> {
         let now = self.shared.now();
         self.shared.core().expire(now);
-        self.work_on_leaving(now);
-        self.work_on_disk(now);
+        self.advance_drain(now);
+        self.disk.work(self.disk_scope(), now);
         if self.may_send() {
             self.send_all(now);
         }
         // Taking a batch may settle rows and free batches for the disk.
-        self.work_on_disk(now);
-        self.answer_flushes(now);
+        self.disk.work(self.disk_scope(), now);
+        self.settle_flushes(now);
         self.sleep_until(now)
     }
 
@@ -200,32 +201,32 @@ impl Driver {
         if self.may_replay() && self.disk.is_free() {
             until = until.min(core.next_disk_wake(now));
         }
-        let nothing_left = core.nothing_left();
-        until = until.min(self.disk.looks_again()).min(self.leaving_until(nothing_left));
+        let is_idle = core.is_idle();
+        until = until.min(self.disk.next_wake()).min(self.drain_wake(is_idle));
         core.sleeps_until(until);
         (until != Moment::MAX).then_some(until)
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         let now = self.shared.now();
         match command {
-            Command::Flush { deadline, answer } => {
-                let ordinal = self.shared.core().hurry(now);
-                self.flushes.push(Flush { ordinal, deadline, answer });
+            Command::Flush { deadline, responder } => {
+                let ordinal = self.shared.core().make_all_due(now);
+                self.flushes.push(Flush { ordinal, deadline, responder });
             }
-            Command::Leave(leave) => self.begin_leaving(leave, now),
-            Command::OnSignal { deadline, answer } => match (listen(), answer) {
-                (Ok(coming), answer) => self.signals.push(OnSignal { coming, deadline, answer }),
-                (Err(error), Some(answer)) => answer.say(Err(error)),
+            Command::Drain(drain) => self.begin_drain(drain, now),
+            Command::OnSignal { deadline, responder } => match (listen(), responder) {
+                (Ok(coming), responder) => self.signals.push(OnSignal { coming, deadline, responder }),
+                (Err(error), Some(responder)) => responder.send(Err(error)),
                 (Err(error), None) => tracing::warn!(%error, "signals cannot be listened to"),
             },
             #[cfg(feature = "spool")]
-            Command::Dead(command) => self.dead_command(command),
-            Command::Erase { user, answer } => self.erase(user, answer, now),
+            Command::Dead(command) => self.disk.queue_command(command),
+            Command::Erase { user, responder } => self.disk.erase(user, responder, now),
         }
     }
 
-    fn answer_flushes(&mut self, now: Now) {
+    fn settle_flushes(&mut self, now: Now) {
         if self.flushes.is_empty() {
             return;
         }
@@ -235,14 +236,14 @@ impl Driver {
             if left && flush.deadline > now.at {
                 waiting.push(flush);
             } else {
-                flush.answer.say(!left);
+                flush.responder.send(!left);
             }
         }
         self.flushes = waiting;
     }
 
-    pub(super) fn tell(&self, event: impl FnOnce() -> BeaconEvent) {
-        self.shared.tell(event);
+    pub(super) fn emit(&self, event: impl FnOnce() -> BeaconEvent) {
+        self.shared.emit(event);
     }
 }
 
@@ -256,11 +257,11 @@ impl Drop for Driver {
         let mut core = self.shared.core();
         core.close();
         for (_, outgoing) in self.out.drain() {
-            core.aborted(outgoing);
+            core.abort(outgoing);
         }
-        let left = core.take_to_leave(usize::MAX, now);
+        let left = core.take_for_shutdown(usize::MAX, now);
         drop(core);
-        let lost = self.disk.save_now(&self.shared, left, now);
-        self.shared.core().abandon(lost, now);
+        let lost = self.disk.save_now(left, now);
+        self.shared.core().drop_unsaved(lost, now);
     }
 }

@@ -1,29 +1,30 @@
 //! What the log says of an endpoint that takes nothing: when it begins and when it is over, not at each try.
 
-use super::event_loop::Driver;
 use crate::engine::endpoint::{HeldReason, State};
-use crate::engine::verdict::Outcome;
-use crate::engine::{Moment, Now};
+use crate::engine::{Moment, Now, Outcome};
 
 /// Since when nothing arrives.
 #[derive(Debug)]
-pub(super) struct Outage {
+struct Outage {
     since: Moment,
-    /// The last one that the log was told: each has another remedy.
+    /// The last reason that was logged: each has another remedy.
     held: Option<HeldReason>,
 }
 
-impl Driver {
-    pub(super) fn note_outage(&mut self, outcome: &Outcome, why: &str, state: &State, now: Now) {
+#[derive(Debug, Default)]
+pub(super) struct OutageLog(Option<Outage>);
+
+impl OutageLog {
+    /// `waiting`: events that are to arrive yet.
+    pub(super) fn note(&mut self, outcome: &Outcome, why: &str, state: &State, waiting: u64, now: Now) {
         let held = match outcome {
             Outcome::Held(held) => Some(held),
             Outcome::Retry { .. } => None,
             // Whatever else a server answers, it is there.
-            _ => return self.note_end(state, now),
+            _ => return self.note_end(state, waiting, now),
         };
-        let waiting = self.waiting();
-        let outage = match &mut self.outage {
-            None => self.outage.insert(Outage { since: now.at, held: None }),
+        let outage = match &mut self.0 {
+            None => self.0.insert(Outage { since: now.at, held: None }),
             Some(outage) if held.is_some() && outage.held.as_ref() != held => outage,
             Some(_) => return,
         };
@@ -36,19 +37,13 @@ impl Driver {
         }
     }
 
-    fn note_end(&mut self, state: &State, now: Now) {
+    fn note_end(&mut self, state: &State, waiting: u64, now: Now) {
         if *state != State::Healthy {
             return;
         }
-        if let Some(outage) = self.outage.take() {
-            let (after, waiting) = (now.at.saturating_sub(outage.since), self.waiting());
+        if let Some(outage) = self.0.take() {
+            let after = now.at.saturating_sub(outage.since);
             tracing::warn!(?after, waiting, "the outage is over: the endpoint takes events again");
         }
-    }
-
-    /// Events that are to arrive yet.
-    fn waiting(&self) -> u64 {
-        let counters = self.shared.core().ledger.counters();
-        counters.queued + counters.in_flight + counters.spooled
     }
 }

@@ -1,37 +1,18 @@
-//! Requests.
+//! Requests: sent as long as the engine hands out batches, and settled as they end.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::task;
-use tokio::time::Instant;
 
 use super::event_loop::Driver;
+use super::request::{self, Judged, Sent};
 use crate::base::lock::lock;
+use crate::base::machine::boot_id;
 use crate::base::quiet::quiet;
-use crate::base::within::within;
-use crate::engine::endpoint::{HeldReason, State};
-use crate::engine::verdict::{Outcome, judge};
-use crate::engine::{BeaconEvent, Now, Outgoing};
-use crate::transport::{Request, Response};
+use crate::engine::endpoint::State;
+use crate::engine::{BeaconEvent, Now, Outcome, Outgoing};
 use crate::wire::{Headers, StreamId, Verdict};
-
-/// How a request ended.
-#[derive(Debug)]
-pub(super) struct Sent {
-    /// What the try was called.
-    name: String,
-    result: Result<Response, NotSent>,
-    took: Duration,
-}
-
-/// Why there is no answer.
-#[derive(Debug)]
-enum NotSent {
-    Failed(String),
-    /// It could not even leave: no retry mends that.
-    Token,
-}
 
 impl Driver {
     pub(super) fn send_all(&mut self, now: Now) {
@@ -47,96 +28,52 @@ impl Driver {
         let body = batch.body();
         let (counters, sender) = {
             let core = self.shared.core();
-            (core.ledger.counters(), core.stream())
+            (core.counters(), core.stream())
         };
-        let name = self.next_name(sender);
         let headers = Headers {
-            batch: Some(name.clone()),
+            batch: Some(self.next_name(sender)),
             sent_at: now.wall,
             mono: now.mono,
-            boot: crate::base::machine::boot_id().to_string(),
+            boot: boot_id().to_string(),
             events_boot: batch.boot.to_string(),
             attempt: batch.attempts,
             sender,
             counters,
         };
         let (events, bytes, attempt) = (batch.len(), body.len(), batch.attempts);
-        self.tell(|| BeaconEvent::Sent { priority: outgoing.batch.priority(), events, bytes, attempt });
-
-        let transport = Arc::clone(&self.transport);
-        let tokens = self.tokens.clone();
-        let time_limit = self.time_limit;
-        let sending = async move {
-            let begun = Instant::now();
-            let sent = within(time_limit, async {
-                let token = tokens.get().await;
-                if token.as_ref().is_some_and(|token| !token.is_sendable()) {
-                    return Err(NotSent::Token);
-                }
-                let sent = transport.send(Request { body, headers, token }).await;
-                sent.map_err(|error| NotSent::Failed(error.to_string()))
-            });
-            let late = || Err(NotSent::Failed(format!("no answer within {time_limit:?}")));
-            let result = sent.await.unwrap_or_else(late);
-            Sent { name, result, took: begun.elapsed() }
-        };
+        self.emit(|| BeaconEvent::Sent { priority: outgoing.batch.priority(), events, bytes, attempt });
+        let (transport, tokens) = (Arc::clone(&self.transport), self.tokens.clone());
+        let sending = request::send(transport, tokens, self.time_limit, body, headers);
         let handle = self.requests.spawn(quiet(sending));
         self.out.insert(handle.id(), outgoing);
     }
 
-    pub(super) fn answered(&mut self, answered: Result<(task::Id, Sent), task::JoinError>) {
-        let (id, sent) = match answered {
-            Ok((id, sent)) => (id, sent),
-            Err(error) => {
-                let why =
-                    if error.is_panic() { "the transport panicked" } else { "the request was called off" };
-                (
-                    error.id(),
-                    Sent {
-                        name: String::new(),
-                        result: Err(NotSent::Failed(why.to_owned())),
-                        took: Duration::ZERO,
-                    },
-                )
-            }
-        };
+    pub(super) fn request_ended(&mut self, ended: Result<(task::Id, Sent), task::JoinError>) {
+        let (id, sent) = ended.unwrap_or_else(|error| {
+            let why = if error.is_panic() { "the transport panicked" } else { "the request was called off" };
+            (error.id(), Sent::failed(why))
+        });
         let Some(outgoing) = self.out.remove(&id) else { return };
         let now = self.shared.now();
-        let events = outgoing.batch.len();
-        let status = sent.result.as_ref().ok().map(|response| response.status);
-        let (outcome, kill, why) = match &sent.result {
-            Ok(response) => {
-                let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(now.wall);
-                let (outcome, kill) = judge(response, &sent.name, events, wall);
-                let why = match outcome {
-                    Outcome::Retry { .. } if response.status < 300 => {
-                        "the answer to another batch".to_owned()
-                    }
-                    _ => format!("status {}", response.status),
-                };
-                (outcome, kill, why)
-            }
-            Err(NotSent::Failed(why)) => (Outcome::Retry { retry_after: None }, None, why.clone()),
-            Err(NotSent::Token) => (Outcome::Held(HeldReason::Token), None, HeldReason::Token.to_string()),
-        };
-        self.note_quality(&outcome, &why, sent.took);
+        let took = sent.took;
+        let Judged { outcome, status, why, kill } = sent.judge(outgoing.batch.len(), now.wall);
+        self.note_quality(&outcome, &why, took);
         if matches!(outcome, Outcome::Held(_)) {
             self.tokens.forget();
         }
-        let said = outcome.clone();
-        let (state, was_healthy, limit) = {
+        let (state, was_healthy, limit, waiting) = {
             let mut core = self.shared.core();
-            let was_healthy = *core.endpoint.state() == State::Healthy;
-            core.settle(outgoing, outcome, now);
-            (core.endpoint.state().clone(), was_healthy, core.endpoint.limit())
+            let was_healthy = *core.endpoint().state() == State::Healthy;
+            core.settle(outgoing, outcome.clone(), now);
+            (core.endpoint().state().clone(), was_healthy, core.endpoint().limit(), core.undelivered())
         };
-        self.note_outage(&said, &why, &state, now);
-        self.tell_outcome(&said, status, why, limit, &state, now);
+        self.outages.note(&outcome, &why, &state, waiting, now);
+        self.emit_outcome(&outcome, status, why, limit, &state, now);
         if !was_healthy && state == State::Healthy {
-            self.tell(|| BeaconEvent::Recovered);
+            self.emit(|| BeaconEvent::Recovered);
         }
         if let Some(epoch) = kill {
-            self.tell(|| BeaconEvent::Kill { epoch });
+            self.emit(|| BeaconEvent::Kill { epoch });
         }
     }
 
@@ -155,7 +92,7 @@ impl Driver {
         }
     }
 
-    fn tell_outcome(
+    fn emit_outcome(
         &self,
         outcome: &Outcome,
         status: Option<u16>,
@@ -174,14 +111,14 @@ impl Driver {
                 let accepted = count(|verdict| *verdict == Verdict::Accepted);
                 let again = count(|verdict| *verdict == Verdict::Retry);
                 let rejected = verdicts.len() - accepted - again;
-                self.tell(|| BeaconEvent::Acked { accepted, rejected, again });
+                self.emit(|| BeaconEvent::Acked { accepted, rejected, again });
             }
-            Outcome::Retry { .. } => self.tell(|| BeaconEvent::Failed { status, why, wait }),
-            Outcome::TooLarge => self.tell(|| BeaconEvent::Split { limit }),
+            Outcome::Retry { .. } => self.emit(|| BeaconEvent::Failed { status, why, wait }),
+            Outcome::TooLarge => self.emit(|| BeaconEvent::Split { limit }),
             // The core tells of dead letters.
             Outcome::Refused { .. } => {}
             Outcome::Held(why) => {
-                self.tell(|| BeaconEvent::Held { why: why.clone(), wait });
+                self.emit(|| BeaconEvent::Held { why: why.clone(), wait });
             }
         }
     }
@@ -192,7 +129,7 @@ impl Driver {
         self.requests.detach_all();
         let mut core = self.shared.core();
         for (_, outgoing) in self.out.drain() {
-            core.aborted(outgoing);
+            core.abort(outgoing);
         }
     }
 }

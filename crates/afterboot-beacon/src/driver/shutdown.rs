@@ -1,165 +1,146 @@
-//! Leaving, and the checkpoint that is leaving without going: one total budget.
+//! Checkpoint and shutdown: both drain the memory within one total budget, and a shutdown ends the beacon then.
 
 use std::process;
 use std::time::Duration;
 
-use super::event_loop::{Another, Driver, OnSignal};
+use super::disk;
+use super::event_loop::{Driver, OnSignal, SecondSignal};
 use super::listen::listen;
+use super::phase::{DiskScope, Draining, Phase};
 use crate::engine::{BeaconEvent, Moment, Now};
-use crate::state::command::{Command, Leave};
-use crate::state::reply::Answerer;
-use crate::state::signal::{Left, LeftAnswer, Signal};
-use crate::wire::Counters;
+use crate::state::command::{Command, Drain};
+use crate::state::signal::{ShutDown, Signal};
 
 /// So much of the budget, and no more than this, is kept for writing what could not be sent.
 const RESERVE_SHARE: u32 = 4;
 const RESERVE_AT_MOST: Duration = Duration::from_millis(500);
 
-/// The mark that the stream is over is worth waiting for, where nothing else is left, for this long.
-const MARK_AT_MOST: Duration = Duration::from_millis(500);
+/// The marker that ends the stream is waited for, where nothing else is left, for this long.
+const MARKER_AT_MOST: Duration = Duration::from_millis(500);
 
 /// What a second signal leaves for saving.
 const SAVED_AT_ONCE: Duration = Duration::from_millis(500);
 
-#[derive(Debug)]
-pub(super) struct Leaving {
-    deadline: Moment,
-    send_until: Moment,
-    mark_until: Moment,
-    ends: bool,
-    answers: Vec<Answerer<Counters>>,
-    on_signal: Vec<(Signal, Option<Answerer<LeftAnswer>>)>,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    Sending,
-    Spooling,
-    Closing,
-}
-
-impl Leaving {
-    fn sends_until(&self, nothing_left: bool) -> Moment {
-        if nothing_left { self.send_until.min(self.mark_until) } else { self.send_until }
-    }
-}
-
 impl Driver {
-    pub(super) fn begin_leaving(&mut self, leave: Leave, now: Now) {
-        let Leave { deadline, ends, sends, answer } = leave;
+    pub(super) fn begin_drain(&mut self, drain: Drain, now: Now) {
+        let Drain { deadline, ends, sends, responder } = drain;
         let mut core = self.shared.core();
         if ends {
             core.close();
             core.end_stream(now);
         }
-        core.hurry(now);
+        core.make_all_due(now);
         if ends && sends {
-            core.hurry_replay(now);
+            core.replay_now(now);
         }
         let reserve = (deadline.saturating_sub(now.at) / RESERVE_SHARE).min(RESERVE_AT_MOST);
         let reserve = if core.has_spool() { reserve } else { Duration::ZERO };
         drop(core);
         let send_until = if sends { deadline.saturating_sub(reserve) } else { now.at };
-        let mark_until = now.at + MARK_AT_MOST;
-        match &mut self.leaving {
-            // A second wish: the earlier deadline holds, and leaving for good outdoes a checkpoint.
-            Some(leaving) => {
-                leaving.deadline = leaving.deadline.min(deadline);
-                leaving.send_until = leaving.send_until.min(send_until);
-                leaving.ends |= ends;
-                leaving.answers.extend(answer);
+        let marker_until = now.at + MARKER_AT_MOST;
+        match &mut self.draining {
+            // The earlier deadline holds, and a shutdown outdoes a checkpoint.
+            Some(draining) => {
+                draining.deadline = draining.deadline.min(deadline);
+                draining.send_until = draining.send_until.min(send_until);
+                draining.ends |= ends;
+                draining.responders.extend(responder);
             }
             None => {
-                let answers = answer.into_iter().collect();
+                let responders = responder.into_iter().collect();
                 let on_signal = Vec::new();
                 let phase = Phase::Sending;
-                self.leaving =
-                    Some(Leaving { deadline, send_until, mark_until, ends, answers, on_signal, phase });
+                self.draining =
+                    Some(Draining { deadline, send_until, marker_until, ends, responders, on_signal, phase });
             }
         }
     }
 
-    /// The process is asked to go.
-    pub(super) fn leave_on_signal(&mut self, which: usize, signal: Signal) {
+    /// A signal asks the process to end.
+    pub(super) fn drain_on_signal(&mut self, which: usize, signal: Signal) {
         let now = self.shared.now();
-        // Whoever asks twice does not want to wait. Listened to before the first is dropped: between them it would end us.
-        self.another = listen().ok().map(Another);
-        let OnSignal { deadline, answer, .. } = self.signals.swap_remove(which);
+        // Listened to before the first is dropped: a second signal between them would end the process.
+        self.second_signal = listen().ok().map(SecondSignal);
+        let OnSignal { deadline, responder, .. } = self.signals.swap_remove(which);
         let deadline = now.at.saturating_add(deadline);
-        self.begin_leaving(Leave { deadline, ends: true, sends: true, answer: None }, now);
-        if let Some(leaving) = &mut self.leaving {
-            leaving.on_signal.push((signal, answer));
+        self.begin_drain(Drain { deadline, ends: true, sends: true, responder: None }, now);
+        if let Some(draining) = &mut self.draining {
+            draining.on_signal.push((signal, responder));
         }
     }
 
     /// A second signal: nothing more is sent, and what can be saved quickly is.
-    pub(super) fn leave_at_once(&mut self) {
-        self.another = None;
+    pub(super) fn cut_drain_short(&mut self) {
+        self.second_signal = None;
         let now = self.shared.now();
-        if let Some(leaving) = &mut self.leaving {
-            leaving.deadline = leaving.deadline.min(now.at.saturating_add(SAVED_AT_ONCE));
-            leaving.send_until = now.at;
+        if let Some(draining) = &mut self.draining {
+            draining.deadline = draining.deadline.min(now.at.saturating_add(SAVED_AT_ONCE));
+            draining.send_until = now.at;
         }
     }
 
-    /// Every handle is gone, and nobody said so.
-    pub(super) fn leave_for_good(&mut self) {
+    /// Every handle is gone.
+    pub(super) fn drain_without_handles(&mut self) {
         let now = self.shared.now();
-        let deadline = now.at + super::disk::TIME_LIMIT;
-        self.begin_leaving(Leave { deadline, ends: true, sends: false, answer: None }, now);
+        let deadline = now.at + disk::TIME_LIMIT;
+        self.begin_drain(Drain { deadline, ends: true, sends: false, responder: None }, now);
     }
 
     pub(super) fn may_send(&self) -> bool {
-        self.leaving.as_ref().is_none_or(|leaving| leaving.phase == Phase::Sending)
+        self.draining.as_ref().is_none_or(|draining| draining.phase == Phase::Sending)
     }
 
-    /// Not on the way out, but for what a shutdown has time for.
     pub(super) fn may_replay(&self) -> bool {
-        self.leaving.as_ref().is_none_or(|leaving| leaving.ends && leaving.phase == Phase::Sending)
+        self.may_send() && self.draining.as_ref().is_none_or(|draining| draining.ends)
+    }
+
+    /// A shutdown that has time to send sends the backlog too. A checkpoint does not, and neither takes anything over.
+    pub(super) fn disk_scope(&self) -> DiskScope {
+        let adopts = self.draining.is_none();
+        DiskScope { works: self.may_send(), replays: self.may_replay(), adopts }
     }
 
     pub(super) fn phase(&self) -> Option<Phase> {
-        self.leaving.as_ref().map(|leaving| leaving.phase)
+        self.draining.as_ref().map(|draining| draining.phase)
     }
 
-    pub(super) fn leaving_until(&self, nothing_left: bool) -> Moment {
-        match &self.leaving {
+    pub(super) fn drain_wake(&self, is_idle: bool) -> Moment {
+        match &self.draining {
             None => Moment::MAX,
-            Some(leaving) if leaving.phase == Phase::Sending => leaving.sends_until(nothing_left),
-            Some(leaving) => leaving.deadline,
+            Some(draining) if draining.phase == Phase::Sending => draining.sends_until(is_idle),
+            Some(draining) => draining.deadline,
         }
     }
 
-    pub(super) fn work_on_leaving(&mut self, now: Now) {
-        let Some(leaving) = &self.leaving else { return };
-        let (deadline, ends) = (leaving.deadline, leaving.ends);
-        if leaving.phase == Phase::Sending {
-            if !self.is_done_sending(leaving, now) {
+    pub(super) fn advance_drain(&mut self, now: Now) {
+        let Some(draining) = &self.draining else { return };
+        let (deadline, ends) = (draining.deadline, draining.ends);
+        if draining.phase == Phase::Sending {
+            if !self.is_done_sending(draining, now) {
                 return;
             }
             self.abort_requests();
-            self.disk.last_chance();
+            self.disk.forget_trouble();
             self.enter(Phase::Spooling);
         }
         if self.phase() == Some(Phase::Spooling) {
             if now.at < deadline && self.waits_for_disk() {
                 return;
             }
-            if now.at < deadline && self.begin_parting_call(now) {
+            if now.at < deadline && self.disk.begin_final_call(now) {
                 return;
             }
             if ends {
-                let unsaved = self.disk.give_up_writing();
-                self.shared.core().abandon(unsaved, now);
+                let unsaved = self.disk.take_unwritten();
+                self.shared.core().drop_unsaved(unsaved, now);
                 self.enter(Phase::Closing);
                 self.disk.close(now);
             } else {
-                return self.left();
+                return self.finish_drain();
             }
         }
         if self.phase() == Some(Phase::Closing) && (now.at >= deadline || !self.disk.is_busy()) {
-            self.left();
+            self.finish_drain();
         }
     }
 
@@ -169,48 +150,48 @@ impl Driver {
     }
 
     fn enter(&mut self, phase: Phase) {
-        if let Some(leaving) = &mut self.leaving {
-            leaving.phase = phase;
+        if let Some(draining) = &mut self.draining {
+            draining.phase = phase;
         }
     }
 
     /// Nothing is left, or time for sending is up, or nothing will be sent before it is.
-    fn is_done_sending(&self, leaving: &Leaving, now: Now) -> bool {
+    fn is_done_sending(&self, draining: &Draining, now: Now) -> bool {
         let core = self.shared.core();
-        let nothing_left = core.nothing_left();
-        let send_until = leaving.sends_until(nothing_left);
-        if now.at >= send_until || core.is_drained() && !core.backlog_is_coming() {
+        let is_idle = core.is_idle();
+        let send_until = draining.sends_until(is_idle);
+        if now.at >= send_until || core.is_drained() && !core.has_pending_backlog() {
             return true;
         }
-        let shut = core.endpoint.opens_at().is_none_or(|at| at > send_until);
-        shut && self.out.is_empty() && (nothing_left || core.has_spool())
+        let shut = core.endpoint().opens_at().is_none_or(|at| at > send_until);
+        shut && self.out.is_empty() && (is_idle || core.has_spool())
     }
 
-    fn left(&mut self) {
-        let Some(leaving) = self.leaving.take() else { return };
-        if leaving.ends {
+    fn finish_drain(&mut self) {
+        let Some(draining) = self.draining.take() else { return };
+        if draining.ends {
             // From here on a signal ends the process.
             self.signals.clear();
-            self.another = None;
+            self.second_signal = None;
             self.ended = true;
-            self.tell(|| BeaconEvent::Left);
-            // Whatever was asked meanwhile gets its answer: none.
+            self.emit(|| BeaconEvent::ShutDown);
+            // Commands that came meanwhile get no reply.
             self.commands.close();
             while let Ok(command) = self.commands.try_recv() {
-                if let Command::Leave(Leave { answer: Some(answer), .. }) = command {
-                    let counters = self.shared.core().ledger.counters();
-                    answer.say(counters);
+                if let Command::Drain(Drain { responder: Some(responder), .. }) = command {
+                    let counters = self.shared.core().counters();
+                    responder.send(counters);
                 }
             }
         }
-        let counters = self.shared.core().ledger.counters();
-        for answer in leaving.answers {
-            answer.say(counters.clone());
+        let counters = self.shared.core().counters();
+        for responder in draining.responders {
+            responder.send(counters.clone());
         }
-        for (signal, answer) in leaving.on_signal {
-            match answer {
-                Some(answer) => answer.say(Ok(Left { signal, counters: counters.clone() })),
-                // What `exit_on_signal` is for.
+        for (signal, responder) in draining.on_signal {
+            match responder {
+                Some(responder) => responder.send(Ok(ShutDown { signal, counters: counters.clone() })),
+                // Asked for by `exit_on_signal`.
                 None => process::exit(signal.exit_code()),
             }
         }

@@ -15,7 +15,7 @@ use super::limits::{GAP_ROOM, LANES, Limits, MAX_GAPS, lane};
 use super::open::Open;
 use super::receipt::{DeferredReply, NotDurable, ReceiptSender};
 use super::time::{Moment, Now};
-use crate::wire::{BatchWriter, Head, Priority, StreamId};
+use crate::wire::{BatchWriter, Counters, Head, Priority, StreamId};
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -40,12 +40,12 @@ pub(crate) struct Core {
     pub(super) in_flight: usize,
     pub(super) erasures: Vec<Erasure>,
     /// Answers for whoever waits, to be given when nothing is locked.
-    pub(super) said: Vec<DeferredReply>,
+    pub(super) replies: Vec<DeferredReply>,
     /// For whoever listens, then as well.
-    pub(super) told: Vec<BeaconEvent>,
+    pub(super) events: Vec<BeaconEvent>,
     pub(super) replay_turn: bool,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) ledger: Ledger,
+    pub(super) endpoint: Endpoint,
+    pub(super) ledger: Ledger,
     /// Bytes of all batches in memory, those in flight included.
     pub(super) bytes: usize,
     /// Numbers that will never arrive and have not been declared.
@@ -94,8 +94,8 @@ impl Core {
             out: Vec::new(),
             in_flight: 0,
             erasures: Vec::new(),
-            said: Vec::new(),
-            told: Vec::new(),
+            replies: Vec::new(),
+            events: Vec::new(),
             replay_turn: false,
             endpoint: Endpoint::new(seed),
             ledger: Ledger::default(),
@@ -120,6 +120,20 @@ impl Core {
     fn measure_overhead(&mut self) {
         let head = self.new_batch(Priority::Basic, Now { at: Moment::ZERO, wall: 0, mono: 0 }).head;
         self.overhead = Core::overhead(&head);
+    }
+
+    /// Where every event is.
+    pub(crate) fn counters(&self) -> Counters {
+        self.ledger.counters()
+    }
+
+    /// Events that are to arrive yet.
+    pub(crate) fn undelivered(&self) -> u64 {
+        self.ledger.undelivered()
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     pub(crate) fn stream(&self) -> StreamId {
@@ -261,20 +275,20 @@ impl Core {
     }
 
     /// A sealed batch is given up: its numbers are declared, and so is what it would have declared itself.
-    pub(super) fn give_up(&mut self, mut batch: Batch, from: Place, reason: DropReason) {
+    pub(super) fn drop_batch(&mut self, mut batch: Batch, from: Place, reason: DropReason) {
         self.forget_rows(&mut batch);
         self.bytes -= batch.bytes();
         self.ledger.shift(from, Place::Dropped(reason), batch.events());
-        self.tell_dropped(reason, batch.events());
+        self.emit_dropped(reason, batch.events());
         self.gaps.declare(batch.gaps(reason.as_str()));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         for receipt in batch.receipts {
-            self.said.push(receipt.defer(Err(NotDurable::Dropped(reason))));
+            self.replies.push(receipt.defer(Err(NotDurable::Dropped(reason))));
         }
     }
 
     /// The driver's batches come back, however they fared.
-    pub(super) fn came_back(&mut self, batch: &Batch) {
+    pub(super) fn take_back(&mut self, batch: &Batch) {
         // Those that mean this batch stay until the next one comes back.
         self.forget_erasures();
         // Two parts of one batch may both be out.
@@ -283,8 +297,8 @@ impl Core {
         }
     }
 
-    pub(crate) fn take_said(&mut self) -> Vec<DeferredReply> {
-        mem::take(&mut self.said)
+    pub(crate) fn take_replies(&mut self) -> Vec<DeferredReply> {
+        mem::take(&mut self.replies)
     }
 
     pub(crate) fn receipts_of(batch: &mut Batch) -> Vec<ReceiptSender> {

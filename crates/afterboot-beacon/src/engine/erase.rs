@@ -41,7 +41,7 @@ impl Core {
         let mut erased = 0;
         for batch in gone {
             erased += batch.events();
-            self.give_up(batch, Place::Queued, DropReason::Erased);
+            self.drop_batch(batch, Place::Queued, DropReason::Erased);
         }
         erased
     }

@@ -106,5 +106,5 @@ pub enum BeaconEvent {
         epoch: String,
     },
     /// The beacon has ended.
-    Left,
+    ShutDown,
 }

@@ -64,7 +64,7 @@ pub(crate) struct Evicted {
 #[cfg(any(feature = "spool", test))]
 /// A batch that was read back.
 #[derive(Debug)]
-pub(crate) struct Unlisted {
+pub(crate) struct ReadBack {
     pub(crate) row: i64,
     pub(crate) batch: Batch,
 }

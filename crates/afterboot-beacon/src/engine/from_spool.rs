@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::core::Core;
 use super::endpoint::Answer;
-use super::exchange::{Evicted, Unlisted};
+use super::exchange::{Evicted, ReadBack};
 use super::ledger::{DropReason, Place};
 use super::receipt::NotDurable;
 use super::time::{Moment, Now};
@@ -18,7 +18,7 @@ impl Core {
     /// These batches are in these rows now. One that somebody waits for stays in memory as well, to be sent in its time.
     pub(crate) fn spooled(&mut self, batches: Vec<(Batch, i64)>, now: Now) {
         for (mut batch, row) in batches {
-            self.came_back(&batch);
+            self.take_back(&batch);
             // Its old rows were evicted, at least in part: this one is whole. It may be one of them, unchanged.
             self.forget_rows(&mut batch);
             self.settled_rows.retain(|settled| *settled != row);
@@ -33,7 +33,7 @@ impl Core {
                 self.enqueue(batch);
             }
             for receipt in receipts {
-                self.said.push(receipt.defer(Ok(())));
+                self.replies.push(receipt.defer(Ok(())));
             }
         }
         if self.ledger.spooled() > 0 {
@@ -44,12 +44,12 @@ impl Core {
     /// The disk did not take them: memory only.
     pub(crate) fn not_spooled(&mut self, batches: Vec<Batch>, why: &str) {
         for mut batch in batches {
-            self.came_back(&batch);
+            self.take_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                self.said.push(receipt.defer(Err(NotDurable::Disk(why.to_owned()))));
+                self.replies.push(receipt.defer(Err(NotDurable::Disk(why.to_owned()))));
             }
             if self.is_erased(&batch) {
-                self.give_up(batch, Place::Queued, DropReason::Erased);
+                self.drop_batch(batch, Place::Queued, DropReason::Erased);
             } else {
                 self.enqueue(batch);
             }
@@ -74,7 +74,7 @@ impl Core {
                 continue;
             }
             self.ledger.shift(Place::Spooled, Place::Dropped(evicted.reason), evicted.events);
-            self.tell_dropped(evicted.reason, evicted.events);
+            self.emit_dropped(evicted.reason, evicted.events);
             if evicted.events > 0 {
                 self.gaps.declare([Gap {
                     stream: evicted.stream,
@@ -90,24 +90,24 @@ impl Core {
     pub(crate) fn lost_on_disk(&mut self, events: u64, numbers: Vec<Gap>) {
         let lost = events.min(self.ledger.spooled());
         self.ledger.shift(Place::Spooled, Place::Dropped(DropReason::Corrupt), lost);
-        self.tell_dropped(DropReason::Corrupt, lost);
+        self.emit_dropped(DropReason::Corrupt, lost);
         self.gaps.declare(numbers);
     }
 
     /// None of its rows is there any more.
-    pub(crate) fn lost_file(&mut self) {
+    pub(crate) fn forget_file(&mut self) {
         for alive in self.resident.values_mut() {
             *alive = false;
         }
     }
 
     /// The disk did not delete them. It is asked again.
-    pub(crate) fn keep_settled_rows(&mut self, rows: Vec<i64>) {
+    pub(crate) fn return_settled_rows(&mut self, rows: Vec<i64>) {
         self.settled_rows.extend(rows);
     }
 
     /// A call that would delete these rows takes too long: they may be there or not.
-    pub(crate) fn rows_are_doubtful(&mut self, rows: impl Iterator<Item = i64>) {
+    pub(crate) fn doubt_rows(&mut self, rows: impl Iterator<Item = i64>) {
         for row in rows {
             if let Some(alive) = self.resident.get_mut(&row) {
                 *alive = false;
@@ -116,16 +116,16 @@ impl Core {
     }
 
     /// Batches that nobody waited for any more were written to these rows after all, and are in memory.
-    pub(crate) fn written_late(&mut self, rows: impl Iterator<Item = i64> + Clone) {
-        self.rows_are_doubtful(rows.clone());
+    pub(crate) fn note_late_rows(&mut self, rows: impl Iterator<Item = i64> + Clone) {
+        self.doubt_rows(rows.clone());
         self.settled_rows.extend(rows);
     }
 
     /// The spool has gone with its thread, and there will be another one. The largest row number that is known of the old one, which the
     /// new one must not give again.
-    pub(crate) fn spool_left_behind(&mut self) -> i64 {
+    pub(crate) fn forget_spool(&mut self) -> i64 {
         let last = self.resident.keys().chain(&self.settled_rows).max().copied();
-        self.lost_file();
+        self.forget_file();
         self.settled_rows.clear();
         last.unwrap_or(0)
     }
@@ -149,20 +149,20 @@ impl Core {
     }
 
     /// Rows whose bodies nobody can read.
-    pub(crate) fn unreadable(&mut self, rows: &[Evicted]) {
+    pub(crate) fn drop_unreadable_rows(&mut self, rows: &[Evicted]) {
         self.evicted(rows);
         self.settled_rows.extend(rows.iter().map(|damaged| damaged.row));
     }
 
     /// Is it time to read from the spool?
-    pub(crate) fn wants_replay(&self, now: Now) -> bool {
-        self.wants_to_replay()
+    pub(crate) fn replay_is_due(&self, now: Now) -> bool {
+        self.may_replay()
             && !matches!(self.endpoint.ask(now.at), Answer::No(_))
             && self.replay_at.is_some_and(|at| at <= now.at)
     }
 
     /// The spool is looked through from now on, for this user. One whose name fits into no row has none.
-    pub(crate) fn begin_replay(&mut self) -> Option<String> {
+    pub(crate) fn replay_user(&mut self) -> Option<String> {
         self.replay_again = false;
         self.user.clone().filter(|user| user.len() <= MAX_LETTER)
     }
@@ -173,12 +173,12 @@ impl Core {
     }
 
     /// What was read. Nothing: the replay is over until there is a reason for another.
-    pub(crate) fn listed(&mut self, batches: Vec<Unlisted>, now: Now) {
+    pub(crate) fn read_back(&mut self, batches: Vec<ReadBack>, now: Now) {
         if batches.is_empty() {
             self.replay_at = self.replay_at.filter(|_| self.replay_again);
             return;
         }
-        for Unlisted { row, mut batch } in batches {
+        for ReadBack { row, mut batch } in batches {
             // It was read for a user who has gone meanwhile.
             if !self.may_be_replayed(&batch) {
                 continue;

@@ -130,6 +130,11 @@ impl Ledger {
         self.spooled
     }
 
+    /// Events that are to arrive yet.
+    pub(crate) fn undelivered(&self) -> u64 {
+        self.queued + self.in_flight + self.spooled
+    }
+
     /// In memory, with a request or not.
     pub(crate) fn in_memory(&self) -> u64 {
         self.queued + self.in_flight

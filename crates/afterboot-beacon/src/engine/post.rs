@@ -21,10 +21,10 @@ impl Core {
                     Refusal::Dropped(reason) => NotDurable::Dropped(reason),
                     Refusal::Oversize => NotDurable::Oversize,
                 };
-                self.said.push(receipt.defer(Err(why)));
+                self.replies.push(receipt.defer(Err(why)));
             }
             if refusal == Refusal::Oversize {
-                self.bury_oversize(&posting, now);
+                self.make_oversize_dead(&posting, now);
             }
             return Err(refusal);
         }
@@ -78,27 +78,26 @@ impl Core {
 
     fn admit(&mut self, posting: &Posting<'_>, now: Now) -> Result<(), Refusal> {
         if self.closed {
-            let closed = DropReason::Closed;
-            self.ledger.posted(Place::Dropped(closed), 1);
-            return Err(Refusal::Dropped(closed));
+            return Err(self.turn_away(DropReason::Closed));
         }
         let alone = self.overhead + BatchWriter::SEQ_ROOM + posting.encoded.len();
         if alone > self.limits.batch_bytes {
             // Without a spool there is no place to keep it.
             if alone > MAX_LETTER || !self.limits.keeps_letters {
-                let too_large = DropReason::TooLarge;
-                self.ledger.posted(Place::Dropped(too_large), 1);
-                return Err(Refusal::Dropped(too_large));
+                return Err(self.turn_away(DropReason::TooLarge));
             }
             self.ledger.posted(Place::Dead, 1);
             return Err(Refusal::Oversize);
         }
         if !self.make_room(posting, now) {
-            let full = DropReason::QueueFull;
-            self.ledger.posted(Place::Dropped(full), 1);
-            return Err(Refusal::Dropped(full));
+            return Err(self.turn_away(DropReason::QueueFull));
         }
         Ok(())
+    }
+
+    fn turn_away(&mut self, reason: DropReason) -> Refusal {
+        self.refuse(reason, 1);
+        Refusal::Dropped(reason)
     }
 
     /// A batch that this event does not fit into any more is sealed. Has the driver something to do then?
@@ -151,11 +150,11 @@ impl Core {
                 let (stream, emptied) = (batch.head.stream, batch.is_empty());
                 self.bytes -= before - batch.bytes();
                 self.ledger.shift(Place::Queued, displaced, 1);
-                self.tell_dropped(DropReason::Displaced, 1);
+                self.emit_dropped(DropReason::Displaced, 1);
                 self.gaps.add(stream, slot.seq, DropReason::Displaced.as_str());
                 // It has no number left that a row could be known by. What it declares goes with a later one.
                 if emptied && let Some(batch) = self.queues[lane].remove(at) {
-                    self.give_up(batch, Place::Queued, DropReason::Displaced);
+                    self.drop_batch(batch, Place::Queued, DropReason::Displaced);
                 }
                 return true;
             }
@@ -164,7 +163,7 @@ impl Core {
                 if open.batch.receipts.is_empty() && open.displace() {
                     self.bytes -= before - open.bytes();
                     self.ledger.shift(Place::Queued, displaced, 1);
-                    self.tell_dropped(DropReason::Displaced, 1);
+                    self.emit_dropped(DropReason::Displaced, 1);
                     return true;
                 }
             }

@@ -12,13 +12,9 @@ use super::time::{Moment, Now};
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Core {
-    /// The moment at which the spool should be looked through, at the start and after every recovery: a random one, so
-    /// that replicas that came back together do not send their backlogs together.
-    pub(crate) fn begin(&mut self, now: Now) {
-        self.schedule_replay(now);
-    }
-
-    pub(super) fn schedule_replay(&mut self, now: Now) {
+    /// Replays the spool from a random moment on, after the start and after every recovery: replicas that come back
+    /// together do not send their backlogs together.
+    pub(crate) fn schedule_replay(&mut self, now: Now) {
         self.replay_again = true;
         if self.has_spool && self.replay_at.is_none() {
             let wait = self.endpoint.some_time_within(self.limits.replay_spread);
@@ -50,7 +46,7 @@ impl Core {
     }
 
     /// The beacon leaves for good, with time to send: what it has on disk of its own is sent now, if the server is well.
-    pub(crate) fn hurry_replay(&mut self, now: Now) {
+    pub(crate) fn replay_now(&mut self, now: Now) {
         if self.has_spool && self.endpoint.is_open() && self.ledger.spooled() > 0 {
             self.replay_at = Some(now.at);
             self.wake_at = Moment::ZERO;
@@ -58,20 +54,20 @@ impl Core {
     }
 
     /// Is something on its way from the disk to the server?
-    pub(crate) fn backlog_is_coming(&self) -> bool {
+    pub(crate) fn has_pending_backlog(&self) -> bool {
         let read = self.replay.iter().any(|batch| self.may_be_replayed(batch));
         let asked = self.replay_at.is_some() && self.ledger.spooled() > 0;
         self.has_spool && self.endpoint.is_open() && (read || asked)
     }
 
     /// Is there nothing to send, now or soon?
-    pub(crate) fn nothing_left(&self) -> bool {
-        self.ledger.in_memory() == 0 && !self.backlog_is_coming()
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ledger.in_memory() == 0 && !self.has_pending_backlog()
     }
 
     /// Would it read from the spool, if it was time? A shut gate opens for one probe, and where nothing new is there to
     /// be it, something on disk is.
-    pub(super) fn wants_to_replay(&self) -> bool {
+    pub(super) fn may_replay(&self) -> bool {
         // A part of a row of somebody who has gone waits in memory for their return, and holds nobody else up.
         let others = self.replay.iter().filter(|batch| !self.may_be_replayed(batch));
         let read = self.replay.len() > others.clone().count();

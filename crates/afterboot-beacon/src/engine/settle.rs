@@ -19,24 +19,24 @@ impl Core {
         let Outgoing { batch, probe } = outgoing;
         let was_open = self.endpoint.is_open();
         self.in_flight -= 1;
-        self.came_back(&batch);
+        self.take_back(&batch);
         match outcome {
             Outcome::Settled(verdicts) => self.settled(batch, probe, &verdicts, now),
             Outcome::Retry { retry_after } => {
                 self.endpoint.failed(probe, now.at, retry_after);
-                self.again(batch);
+                self.requeue(batch);
             }
             Outcome::Held(why) => {
                 self.endpoint.held(probe, now.at, why);
-                self.again(batch);
+                self.requeue(batch);
             }
             Outcome::TooLarge => {
                 self.endpoint.refused_size(probe, batch.encoded_len(Core::overhead(&batch.head)));
-                self.halve(batch);
+                self.split(batch);
             }
             Outcome::Refused { status } => {
                 self.endpoint.judged_batch(probe);
-                self.bury(batch, "refused", Some(status));
+                self.make_dead(batch, "refused", Some(status));
             }
         }
         if !self.endpoint.is_open() {
@@ -74,53 +74,53 @@ impl Core {
             batch.head.gaps.clear();
         }
         self.bytes -= before - batch.bytes();
-        self.again(batch);
+        self.requeue(batch);
     }
 
     /// Back ahead of what came later.
-    fn again(&mut self, batch: Batch) {
+    fn requeue(&mut self, batch: Batch) {
         if self.is_erased(&batch) {
-            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+            return self.drop_batch(batch, Place::InFlight, DropReason::Erased);
         }
         self.ledger.shift(Place::InFlight, Place::Queued, batch.events());
         self.enqueue(batch);
     }
 
-    fn halve(&mut self, mut batch: Batch) {
+    fn split(&mut self, mut batch: Batch) {
         if batch.len() < 2 {
             let gaps = mem::take(&mut batch.head.gaps);
             if gaps.is_empty() {
-                return self.bury(batch, "oversize", Some(413));
+                return self.make_dead(batch, "oversize", Some(413));
             }
             // What it declares may be what is too large, and can leave with others.
             self.gaps.declare(gaps);
             batch.stale_body();
-            return self.again(batch);
+            return self.requeue(batch);
         }
         let rest = batch.split_off(batch.len().div_ceil(2));
         self.bytes += rest.own_bytes();
-        self.again(rest);
-        self.again(batch);
+        self.requeue(rest);
+        self.requeue(batch);
     }
 
     /// Becomes a dead letter: its numbers will not come by themselves.
-    fn bury(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
+    fn make_dead(&mut self, mut batch: Batch, reason: &'static str, status: Option<u16>) {
         if self.is_erased(&batch) {
-            return self.give_up(batch, Place::InFlight, DropReason::Erased);
+            return self.drop_batch(batch, Place::InFlight, DropReason::Erased);
         }
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::InFlight, Place::Dead, batch.events());
-        self.tell_dead(reason, status, batch.events());
+        self.emit_dead(reason, status, batch.events());
         self.gaps.declare(batch.gaps("dead"));
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         self.forget_rows(&mut batch);
         if !batch.is_empty() {
-            self.set_aside(DeadBatch { batch, reason, status });
+            self.keep_dead_letter(DeadBatch { batch, reason, status });
         }
     }
 
     /// A disk that is slow or does not work must not make memory grow: the oldest go, and are counted.
-    fn set_aside(&mut self, dead: DeadBatch) {
+    fn keep_dead_letter(&mut self, dead: DeadBatch) {
         self.dead_bytes += dead.batch.bytes();
         self.dead.push_back(dead);
         while self.dead.len() > 1 && self.dead_bytes > self.limits.bytes / DEAD_SHARE {
@@ -128,13 +128,13 @@ impl Core {
             self.dead_bytes -= oldest.batch.bytes();
             // Without a spool none is kept, and `dead` says so of all.
             if self.keeps_dead {
-                self.letters_lost(DropReason::DeadFull, oldest.batch.events());
+                self.drop_dead_letters(DropReason::DeadFull, oldest.batch.events());
             }
         }
     }
 
     /// A single event that fits no batch: counted as dead when it was posted.
-    pub(super) fn bury_oversize(&mut self, posting: &Posting<'_>, now: Now) {
+    pub(super) fn make_oversize_dead(&mut self, posting: &Posting<'_>, now: Now) {
         let mut batch = self.new_batch(posting.priority, now);
         batch.push(0, posting.encoded);
         (batch.newest_at, batch.life) = (now.wall, posting.keep);
@@ -147,29 +147,29 @@ impl Core {
             last: slot.seq,
             why: "dead".to_owned(),
         }));
-        self.tell_dead("oversize", None, 1);
-        self.set_aside(DeadBatch { batch, reason: "oversize", status: None });
+        self.emit_dead("oversize", None, 1);
+        self.keep_dead_letter(DeadBatch { batch, reason: "oversize", status: None });
         self.wake_at = Moment::ZERO;
     }
 
     /// A request was called off: the server may have the events or not, and the next try tells it which they are.
-    pub(crate) fn aborted(&mut self, outgoing: Outgoing) {
+    pub(crate) fn abort(&mut self, outgoing: Outgoing) {
         let Outgoing { mut batch, probe } = outgoing;
         self.in_flight -= 1;
-        self.came_back(&batch);
+        self.take_back(&batch);
         if probe {
             self.endpoint.probe_aborted();
         }
         batch.attempts = batch.attempts.saturating_sub(1);
-        self.again(batch);
+        self.requeue(batch);
     }
 
     /// The disk did not take them. It is asked again.
     #[cfg(feature = "spool")]
-    pub(crate) fn keep_dead(&mut self, dead: Vec<DeadBatch>) {
+    pub(crate) fn return_dead(&mut self, dead: Vec<DeadBatch>) {
         let newer = self.take_dead();
         for dead in dead.into_iter().chain(newer) {
-            self.set_aside(dead);
+            self.keep_dead_letter(dead);
         }
     }
 

@@ -19,7 +19,7 @@ impl Core {
 
     /// Everything is due, and the open batches are sealed: for a flush and for leaving. Batches from this ordinal on are
     /// not meant.
-    pub(crate) fn hurry(&mut self, now: Now) -> u64 {
+    pub(crate) fn make_all_due(&mut self, now: Now) -> u64 {
         self.seal_all(now);
         for queue in &mut self.queues {
             for batch in queue {
@@ -45,7 +45,7 @@ impl Core {
         if mem::replace(&mut self.ended, true) || !self.ledger.has_posted() {
             return;
         }
-        self.hurry(now);
+        self.make_all_due(now);
         let end = Some(self.next_seq);
         let last = self.queues.iter_mut().filter_map(VecDeque::back_mut).max_by_key(|batch| batch.ordinal);
         match last {

@@ -24,11 +24,11 @@ impl Core {
         loop {
             let mut batch = self.next_batch(now)?;
             if batch.expires <= now.mono && !batch.is_empty() {
-                self.give_up(batch, Place::Queued, DropReason::Expired);
+                self.drop_batch(batch, Place::Queued, DropReason::Expired);
                 continue;
             }
             if batch.is_empty() && batch.head.gaps.is_empty() && batch.head.end.is_none() {
-                self.give_up(batch, Place::Queued, DropReason::Displaced);
+                self.drop_batch(batch, Place::Queued, DropReason::Displaced);
                 continue;
             }
             self.fit(&mut batch);
@@ -129,7 +129,7 @@ impl Core {
 
     /// When the disk has something to do, if it is free and nothing happens before.
     pub(crate) fn next_disk_wake(&self, now: Now) -> Moment {
-        let replay = self.replay_at.filter(|_| self.wants_to_replay());
+        let replay = self.replay_at.filter(|_| self.may_replay());
         let replay = match (replay, self.endpoint.ask(now.at)) {
             (Some(at), Answer::Go | Answer::Probe) => at,
             (Some(at), Answer::No(Some(until))) => at.max(until),
@@ -153,7 +153,7 @@ impl Core {
                     self.queues[lane].push_front(batch);
                     break;
                 }
-                self.give_up(batch, Place::Queued, DropReason::Expired);
+                self.drop_batch(batch, Place::Queued, DropReason::Expired);
             }
         }
     }

@@ -31,12 +31,12 @@ impl Core {
     ///
     /// The rest of one that was settled in part gets a row of its own instead of the old one, which would come back with
     /// all of its events. Where another part still needs the old row it is left to that, if this is the end.
-    pub(crate) fn take_to_leave(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
+    pub(crate) fn take_for_shutdown(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
         let (mut taken, mut kept) = (Vec::new(), Vec::new());
         while taken.len() < at_most
-            && let Some(batch) = self.next_to_leave()
+            && let Some(batch) = self.next_for_shutdown()
         {
             let on_disk = self.is_on_disk(&batch);
             if on_disk && !batch.partial {
@@ -56,12 +56,12 @@ impl Core {
 
     /// Are there receipts to be given?
     #[cfg(feature = "spool")]
-    pub(crate) fn somebody_waits_for_the_disk(&self) -> bool {
+    pub(crate) fn has_pending_receipts(&self) -> bool {
         let mut open = self.open.iter().flatten();
         !self.for_disk.is_empty() || open.any(|open| !open.batch.receipts.is_empty())
     }
 
-    fn next_to_leave(&mut self) -> Option<Batch> {
+    fn next_for_shutdown(&mut self) -> Option<Batch> {
         let mut queues = [&mut self.for_disk].into_iter().chain(&mut self.queues).chain([&mut self.replay]);
         queues.find_map(VecDeque::pop_front)
     }
@@ -151,11 +151,11 @@ impl Core {
     }
 
     /// There is no disk: who waits for it hears so.
-    pub(crate) fn without_disk(&mut self, batches: Vec<Batch>) {
+    pub(crate) fn spool_is_off(&mut self, batches: Vec<Batch>) {
         for mut batch in batches {
-            self.came_back(&batch);
+            self.take_back(&batch);
             for receipt in Core::receipts_of(&mut batch) {
-                self.said.push(receipt.defer(Err(NotDurable::NoSpool)));
+                self.replies.push(receipt.defer(Err(NotDurable::NoSpool)));
             }
             self.enqueue(batch);
         }
@@ -174,14 +174,14 @@ impl Core {
     }
 
     /// What could not be saved when time was up: these, and what is still here.
-    pub(crate) fn abandon(&mut self, mut batches: Vec<Batch>, now: Now) {
-        batches.extend(self.take_to_leave(usize::MAX, now));
+    pub(crate) fn drop_unsaved(&mut self, mut batches: Vec<Batch>, now: Now) {
+        batches.extend(self.take_for_shutdown(usize::MAX, now));
         for batch in batches {
-            self.came_back(&batch);
+            self.take_back(&batch);
             if self.is_on_disk(&batch) {
                 self.unload(batch);
             } else {
-                self.give_up(batch, Place::Queued, DropReason::Shutdown);
+                self.drop_batch(batch, Place::Queued, DropReason::Shutdown);
             }
         }
     }

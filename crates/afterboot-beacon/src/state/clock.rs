@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 #[cfg(feature = "spool")]
 use crate::base::machine::boot_id;
-use crate::base::machine::{millis, mono_ms, since_start, system_ms};
+use crate::base::machine::{millis, mono_ms, since_start};
+use crate::base::wall::system_ms;
 use crate::engine::Now;
 #[cfg(feature = "spool")]
 use crate::spool::Stamp;

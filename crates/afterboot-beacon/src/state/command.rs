@@ -1,51 +1,51 @@
-//! What the application's handles ask of the driver.
+//! What the handles ask of the driver.
 
 use std::time::Duration;
 
-use super::reply::Answerer;
-use super::signal::LeftAnswer;
+use super::reply::Responder;
+use super::signal::ShutDownResult;
 use crate::engine::Moment;
 #[cfg(feature = "spool")]
 use crate::spool::{DeadId, DeadLetter};
 use crate::wire::Counters;
 
-/// What the application asks the driver for.
+/// A request to the driver.
 #[derive(Debug)]
 pub(crate) enum Command {
     Flush {
         deadline: Moment,
-        answer: Answerer<bool>,
+        responder: Responder<bool>,
     },
-    Leave(Leave),
-    /// Without an answer: the process ends when the beacon has left.
+    Drain(Drain),
+    /// Without a responder: the process ends once the beacon has shut down.
     OnSignal {
         deadline: Duration,
-        answer: Option<Answerer<LeftAnswer>>,
+        responder: Option<Responder<ShutDownResult>>,
     },
     #[cfg(feature = "spool")]
     Dead(DeadCommand),
     Erase {
         user: String,
-        answer: Answerer<Result<u64, String>>,
+        responder: Responder<Result<u64, String>>,
     },
 }
 
-/// What the application asks of the dead letters.
+/// A request about dead letters.
 #[cfg(feature = "spool")]
 #[derive(Debug)]
 pub(crate) enum DeadCommand {
-    List { after: Option<DeadId>, limit: usize, answer: Answerer<Result<Vec<DeadLetter>, String>> },
-    Replay { ids: Vec<DeadId>, answer: Answerer<Result<u64, String>> },
-    Purge { ids: Option<Vec<DeadId>>, answer: Answerer<Result<u64, String>> },
+    List { after: Option<DeadId>, limit: usize, responder: Responder<Result<Vec<DeadLetter>, String>> },
+    Replay { ids: Vec<DeadId>, responder: Responder<Result<u64, String>> },
+    Purge { ids: Option<Vec<DeadId>>, responder: Responder<Result<u64, String>> },
 }
 
-/// A wish to leave.
+/// A checkpoint or a shutdown: what is in memory is sent or saved.
 #[derive(Debug)]
-pub(crate) struct Leave {
+pub(crate) struct Drain {
     pub(crate) deadline: Moment,
-    /// For good: nothing is taken in any more, and the driver ends.
+    /// A shutdown: nothing is taken in any more, and the driver ends.
     pub(crate) ends: bool,
     /// Is there time to send? A beacon that is dropped only saves.
     pub(crate) sends: bool,
-    pub(crate) answer: Option<Answerer<Counters>>,
+    pub(crate) responder: Option<Responder<Counters>>,
 }

@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::task::coop::unconstrained;
 
-pub(crate) fn channel<T>() -> (Answerer<T>, Asker<T>) {
+pub(crate) fn channel<T>() -> (Responder<T>, ReplyReceiver<T>) {
     let (sender, receiver) = oneshot::channel();
-    (Answerer(sender), Asker(receiver))
+    (Responder(sender), ReplyReceiver(receiver))
 }
 
 #[derive(Debug)]
-pub(crate) struct Answerer<T>(oneshot::Sender<T>);
+pub(crate) struct Responder<T>(oneshot::Sender<T>);
 
-impl<T> Answerer<T> {
+impl<T> Responder<T> {
     /// Nobody may be listening any more, which is their right.
-    pub(crate) fn say(self, answer: T) {
+    pub(crate) fn send(self, answer: T) {
         let _ = self.0.send(answer);
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Asker<T>(oneshot::Receiver<T>);
+pub(crate) struct ReplyReceiver<T>(oneshot::Receiver<T>);
 
-impl<T> Asker<T> {
+impl<T> ReplyReceiver<T> {
     /// None: the driver is gone.
     pub(crate) async fn wait(self) -> Option<T> {
         self.0.await.ok()

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
     /// Dropped after the guard, and so is what follows.
-    said: Vec<DeferredReply>,
+    replies: Vec<DeferredReply>,
     told: Told<'a>,
 }
 
@@ -72,8 +72,8 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.said = self.core.take_said();
-        self.told.0 = self.core.take_told();
+        self.replies = self.core.take_replies();
+        self.told.0 = self.core.take_events();
     }
 }
 
@@ -131,7 +131,7 @@ impl Shared {
     }
 
     pub(crate) fn core(&self) -> Locked<'_> {
-        Locked { core: lock(&self.core), said: Vec::new(), told: Told(Vec::new(), &self.events) }
+        Locked { core: lock(&self.core), replies: Vec::new(), told: Told(Vec::new(), &self.events) }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -139,7 +139,7 @@ impl Shared {
     }
 
     /// Nobody may be listening, which costs one load.
-    pub(crate) fn tell(&self, event: impl FnOnce() -> BeaconEvent) {
+    pub(crate) fn emit(&self, event: impl FnOnce() -> BeaconEvent) {
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(event());
         }

@@ -25,11 +25,11 @@ impl Signal {
 
 /// The beacon has left because of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct ShutDown {
     /// Which.
     pub signal: Signal,
     /// Where every event is.
     pub counters: Counters,
 }
 
-pub(crate) type LeftAnswer = Result<Left, io::Error>;
+pub(crate) type ShutDownResult = Result<ShutDown, io::Error>;

@@ -214,7 +214,7 @@ fn a_drop_beside_the_beacon_is_saved_by_the_runtime() {
             let (begun, mut steps) = (Instant::now(), beacon.events());
             drop(beacon);
             assert!(begun.elapsed() < secs(1));
-            while steps.next().await != Some(Next::Event(BeaconEvent::Left)) {}
+            while steps.next().await != Some(Next::Event(BeaconEvent::ShutDown)) {}
         });
         drop(runtime);
         next_delivers(&server, &root, &names);

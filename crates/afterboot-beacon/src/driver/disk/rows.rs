@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::base::machine::boot_id;
 use crate::engine::ledger::DropReason;
-use crate::engine::{Batch, Core, DeadBatch, Evicted, Now, Unlisted};
+use crate::engine::{Batch, Core, DeadBatch, Evicted, Now, ReadBack};
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
 };
@@ -55,7 +55,7 @@ pub(super) fn letters_of(core: &mut Core, dead: &mut Vec<DeadBatch>, now: Now) -
             true
         }
         None => {
-            core.letters_lost(DropReason::TooLarge, dead.batch.events());
+            core.drop_dead_letters(DropReason::TooLarge, dead.batch.events());
             false
         }
     });
@@ -74,7 +74,7 @@ fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
 }
 
 /// The rows that could be read, and those that could not.
-pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<Evicted>) {
+pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<ReadBack>, Vec<Evicted>) {
     let (mut batches, mut damaged) = (Vec::new(), Vec::new());
     for Row { id, until, batch: row } in rows {
         let body = gunzip(&row.body, MAX_INFLATED).ok().and_then(|body| wire::Batch::parse(&body).ok());
@@ -84,7 +84,7 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<Unlisted>, Vec<Evicted>) {
                 batch.newest_at = row.newest_at;
                 batch.life = Duration::from_millis(row.expires_at.saturating_sub(row.newest_at));
                 batch.expires = expires(until.as_ref(), batch.life, now);
-                batches.push(Unlisted { row: id.0, batch });
+                batches.push(ReadBack { row: id.0, batch });
             }
             _ => damaged.push(Evicted {
                 row: id.0,
@@ -132,10 +132,10 @@ pub(super) fn letters_dropped(core: &mut Core, gone: &[spool::Evicted]) {
     for letter in gone {
         let events = u64::from(letter.events);
         if letter.own {
-            core.letters_lost(DropReason::DeadFull, events);
+            core.drop_dead_letters(DropReason::DeadFull, events);
         } else {
             // It was adopted as a dead letter, which no count was made of.
-            core.found_lost(DropReason::DeadFull, events);
+            core.count_foreign_loss(DropReason::DeadFull, events);
         }
     }
 }
@@ -143,17 +143,17 @@ pub(super) fn letters_dropped(core: &mut Core, gone: &[spool::Evicted]) {
 /// What nobody can read of our own.
 pub(super) fn lost(core: &mut Core, lost: Lost) {
     if lost.file {
-        core.lost_file();
+        core.forget_file();
     }
     let corrupt = DropReason::Corrupt;
     core.lost_on_disk(lost.events, lost.numbers.into_iter().map(|numbers| gap(numbers, corrupt)).collect());
-    core.letters_lost(corrupt, lost.letters);
+    core.drop_dead_letters(corrupt, lost.letters);
 }
 
 /// What another process left, and is gone. It was never in this ledger.
-pub(super) fn found_lost(core: &mut Core, gone: &[spool::Evicted]) {
+pub(super) fn count_foreign_loss(core: &mut Core, gone: &[spool::Evicted]) {
     for gone in gone {
-        core.found_lost(reason(gone.why), u64::from(gone.events));
+        core.count_foreign_loss(reason(gone.why), u64::from(gone.events));
         core.declare(gone.numbers().map(|numbers| gap(numbers, reason(gone.why))));
     }
 }

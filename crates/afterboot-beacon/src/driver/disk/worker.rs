@@ -4,9 +4,9 @@ use std::io;
 use std::sync::mpsc;
 use std::thread;
 
-use super::calls::{Call, Done};
+use super::call::{Call, Done};
 use crate::spool::{Durability, Stamp};
-use crate::state::reply::{self, Answerer, Asker};
+use crate::state::reply::{self, ReplyReceiver, Responder};
 
 /// Ends, and closes the spool, when this is dropped and the calls before that are done.
 #[derive(Debug)]
@@ -16,28 +16,28 @@ struct Job {
     call: Call,
     durability: Durability,
     now: Stamp,
-    answer: Answerer<Done>,
+    responder: Responder<Done>,
 }
 
 impl Worker {
     pub(super) fn start() -> io::Result<Worker> {
-        let (jobs, asked) = mpsc::channel();
+        let (sender, jobs) = mpsc::channel();
         // Linux shows 15 characters of a name.
-        thread::Builder::new().name("afterboot-disk".to_owned()).spawn(move || work(asked))?;
-        Ok(Worker(jobs))
+        thread::Builder::new().name("afterboot-disk".to_owned()).spawn(move || work(jobs))?;
+        Ok(Worker(sender))
     }
 
-    /// A thread that is gone drops the answerer, which is an answer.
-    pub(super) fn ask(&self, call: Call, durability: Durability, now: Stamp) -> Asker<Done> {
-        let (answer, asker) = reply::channel();
-        let _ = self.0.send(Job { call, durability, now, answer });
-        asker
+    /// A thread that is gone drops the responder, which ends the wait.
+    pub(super) fn call(&self, call: Call, durability: Durability, now: Stamp) -> ReplyReceiver<Done> {
+        let (responder, receiver) = reply::channel();
+        let _ = self.0.send(Job { call, durability, now, responder });
+        receiver
     }
 }
 
-fn work(asked: mpsc::Receiver<Job>) {
+fn work(jobs: mpsc::Receiver<Job>) {
     let mut spool = None;
-    while let Ok(Job { call, durability, now, answer }) = asked.recv() {
-        answer.say(call.run(&mut spool, durability, &now));
+    while let Ok(Job { call, durability, now, responder }) = jobs.recv() {
+        responder.send(call.run(&mut spool, durability, &now));
     }
 }

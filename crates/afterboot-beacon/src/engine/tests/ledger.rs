@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::batch::Batch;
 use crate::engine::endpoint::HeldReason;
-use crate::engine::exchange::{Evicted, Unlisted};
+use crate::engine::exchange::{Evicted, ReadBack};
 use crate::engine::ledger::DropReason;
 use crate::wire;
 
@@ -166,10 +166,10 @@ impl World {
             if !skip.contains(row) && whose && listed.len() < 3 {
                 let mut batch = Batch::read(parsed, Arc::from("boot"), now.at);
                 batch.expires = *expires;
-                listed.push(Unlisted { row: *row, batch });
+                listed.push(ReadBack { row: *row, batch });
             }
         }
-        self.core.listed(listed, now);
+        self.core.read_back(listed, now);
     }
 
     fn take(&mut self, step: &Step) {
@@ -192,7 +192,7 @@ impl World {
             Step::Settle { which, how, verdicts } => self.settle(*which, *how, verdicts),
             Step::Abort => {
                 for outgoing in self.flying.drain(..) {
-                    self.core.aborted(outgoing);
+                    self.core.abort(outgoing);
                 }
             }
             Step::User(user) => {
@@ -209,7 +209,7 @@ impl World {
             Step::Offline => self.core.offline(),
             Step::Online => self.core.endpoint.online(now.at),
             Step::Hurry => {
-                self.core.hurry(now);
+                self.core.make_all_due(now);
             }
             Step::Expire => self.core.expire(now),
             Step::Erase(user) => {

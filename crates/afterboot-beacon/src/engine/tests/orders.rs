@@ -155,7 +155,7 @@ fn a_new_user_seals_what_the_one_before_posted() {
     posted(&mut core, Priority::Basic, names("a", 3), at(0));
     core.set_user(Some("ben".to_owned()), at(1));
     posted(&mut core, Priority::Basic, names("b", 3), at(2));
-    core.hurry(at(3));
+    core.make_all_due(at(3));
     let mut seen = Vec::new();
     while let Some(outgoing) = core.take(at(3)) {
         seen.push((outgoing.batch.head.user.clone().unwrap(), datas(&outgoing)));
@@ -202,7 +202,7 @@ fn a_number_that_will_not_come_is_declared() {
     core.endpoint.online(at(2).at);
     let mut gaps = Vec::new();
     let mut seqs = Vec::new();
-    core.hurry(at(9000));
+    core.make_all_due(at(9000));
     core.end_stream(at(9000));
     let mut end = None;
     while let Some(outgoing) = core.take(at(10_000)) {
@@ -265,7 +265,7 @@ fn an_event_ages_by_the_machines_time_alone() {
     let mut core = core(100, false);
     let unset = Now { wall: 5_000, ..at(0) };
     posted(&mut core, Priority::Basic, names("a", 1), unset);
-    core.hurry(unset);
+    core.make_all_due(unset);
     core.expire(Now { mono: DAY - 1, ..at(10) });
     assert_eq!(core.ledger.counters().queued, 1);
     // It slept for a day, and its wall clock is wrong.
@@ -278,13 +278,13 @@ fn an_event_ages_by_the_machines_time_alone() {
 #[test]
 fn what_could_not_be_looked_at_is_looked_at_again_in_seconds() {
     let mut core = core(100, true);
-    core.begin(at(0));
-    assert!(core.wants_replay(at(60_000)));
-    core.begin_replay();
-    core.listed(Vec::new(), at(60_000));
-    assert!(!core.wants_replay(at(600_000)), "nothing was there");
+    core.schedule_replay(at(0));
+    assert!(core.replay_is_due(at(60_000)));
+    core.replay_user();
+    core.read_back(Vec::new(), at(60_000));
+    assert!(!core.replay_is_due(at(600_000)), "nothing was there");
     core.look_again(at(60_000));
-    assert!(!core.wants_replay(at(64_000)), "at once would keep it busy");
-    assert!(core.wants_replay(at(65_000)));
+    assert!(!core.replay_is_due(at(64_000)), "at once would keep it busy");
+    assert!(core.replay_is_due(at(65_000)));
     assert!(core.next_disk_wake(at(60_000)) <= at(65_000).at);
 }
