@@ -85,8 +85,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tokio::spawn(async move {
             while let Some(next) = events.next().await {
                 match next {
-                    Next::Event(BeaconEvent::Failed { wait, .. }) => {
-                        say(&format!("   backoff: nothing leaves for {:.3} s", wait.as_secs_f64()));
+                    Next::Event(BeaconEvent::Failed { retry_in, .. }) => {
+                        say(&format!("   backoff: nothing leaves for {:.3} s", retry_in.as_secs_f64()));
                     }
                     Next::Event(BeaconEvent::Recovered) => say("   the server is back"),
                     Next::Event(BeaconEvent::ShutDown) => break,
@@ -119,7 +119,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     beacon.post("click", &1);
     sleep(Duration::from_secs(6)).await;
     say("a signal, and a full batch: neither passes the backoff");
-    beacon.post("crash", &"out of memory").signal();
+    beacon.post("crash", &"out of memory").urgent();
     for n in 0..20 {
         beacon.post("click", &n);
     }

@@ -1,4 +1,4 @@
-//! What the application builds, calls and hears.
+//! The public API.
 
 pub(crate) mod beacon;
 pub(crate) mod builder;

@@ -1,7 +1,7 @@
-//! Events that arrive, or are counted.
+//! An event client: events are delivered or counted.
 //!
-//! A [`Beacon`] takes events from any thread, sends them in batches, keeps on disk what cannot be sent, and knows at every
-//! moment where each of them is. Begin with [`Beacon::builder`] and [`Beacon::post`].
+//! A [`Beacon`] accepts events from any thread, sends them in batches, keeps on disk what cannot be sent, and accounts for
+//! each event in a ledger. Start with [`Beacon::builder`] and [`Beacon::post`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -10,40 +10,40 @@
 //! let server = ScriptedTransport::accepting();
 //! let beacon = Beacon::builder("shop").transport(server.clone()).build()?;
 //! beacon.post("order_paid", &("EUR", 1999));
-//! beacon.post("crash", "out of memory").signal();
+//! beacon.post("crash", "out of memory").urgent();
 //! let counters = beacon.shutdown_blocking(Duration::from_secs(5));
 //! assert_eq!(counters.acked, 2);
 //! assert!(counters.balances());
 //! # Ok::<(), afterboot_beacon::Error>(())
 //! ```
 //!
-//! # The way of an event
+//! # The life of an event
 //!
-//! 1. [`post`](Beacon::post) encodes it and appends it to the open batch of its priority. [`Post`] says how it may be
-//!    posted. Before there is a beacon, [`Early`] takes it.
-//! 2. The batch is *sealed* when it is full or due; its events get their numbers. See [`wire`] for what names an event.
-//! 3. The driver, one task on a thread of its own or on your runtime, sends it by the [`Transport`]. The answer settles
-//!    each event, or the *endpoint* is at fault and everything waits: [`Health`] says why and for how long.
-//! 4. What cannot be sent goes to the spool (`SpoolOptions`) and comes back from it, in this process or another.
-//! 5. What no server will take becomes a dead letter (`DeadLetter`).
+//! 1. [`Beacon::post`] encodes it and appends it to the open batch of its priority. [`Post`] sets options. Before the beacon
+//!    is built, [`Early`] queues events.
+//! 2. The batch is *sealed* when it is full or due, and its events get their numbers. [`wire`] says what identifies an event.
+//! 3. The driver, one task on the beacon's own thread or on a given runtime, sends the batch through the [`Transport`]. The
+//!    response settles each event, or puts the *endpoint* into a backoff or on hold: [`Health`] says why and for how long.
+//! 4. A batch that cannot be sent is written to the spool (`SpoolOptions`) and sent later, by this process or another.
+//! 5. A batch that the server will never accept becomes a dead letter (`DeadLetter`).
 //!
-//! [`Counters`](wire::Counters) is the ledger: wherever an event is, it is counted there and nowhere else.
+//! [`Counters`](wire::Counters) is the ledger: each event is counted in exactly one place.
 //!
-//! # What to know
+//! # Guarantees and limits
 //!
-//! - Delivery is at least once; the server knows a repeated event by its number.
-//! - A plain post is in memory for up to five seconds. What must survive a crash is posted
-//!   [durably](Post::durable).
+//! - Delivery is at least once. The server recognises a repeated event by its number.
+//! - An event is in memory for up to five seconds. One that must survive a crash is posted [durably](Post::durable).
 //! - `process::exit` runs no destructors: call [`shutdown_blocking`](Beacon::shutdown_blocking) before it.
-//! - Encoding happens where you post: a `Serialize` that is slow is slow there. One that fails or panics is counted as
-//!   `unencodable`.
-//! - A fork: the child's first post starts a beacon of its own. The parent's events are the parent's. A fork while another
-//!   thread holds the allocator's, SQLite's or a runtime's lock is as unsafe here as anywhere. While the child lives, nobody
-//!   adopts the parent's spool: it has inherited the lock.
+//! - Events are encoded on the posting thread, so a slow `Serialize` delays it. An event whose `Serialize` fails or panics is
+//!   counted as `unencodable`.
+//! - After a fork, the child's first post starts a beacon of its own, and the parent's events stay with the parent. A fork
+//!   while another thread holds a lock of the allocator, SQLite or a runtime is as unsafe as elsewhere. While the child
+//!   lives, the parent's spool is not adopted: the child has inherited its lock.
 //!
 //! # Features
 //!
-//! `http` (default), `tls`, `spool` (default). Without any there is the client with a transport of your own, and [`wire`].
+//! `http` (default), `tls`, `spool` (default). Without features the crate offers the client, for a [`Transport`] implemented
+//! elsewhere, and [`wire`].
 
 // In the order of the layers: each knows only those above it in this list.
 pub mod wire;
@@ -81,7 +81,7 @@ pub use spool::{
 pub use state::signal::{ShutDown, Signal};
 #[cfg(feature = "http")]
 pub use transport::http::{EndpointError, HttpTransport};
-pub use transport::{MAX_ANSWER, Request, Response, Sending, Token, Transport, TransportError};
+pub use transport::{MAX_RESPONSE, Request, Response, Sending, Token, Transport, TransportError};
 
 /// The examples of the documents, run as tests.
 #[cfg(all(doctest, feature = "http", feature = "spool"))]

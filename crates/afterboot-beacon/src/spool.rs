@@ -1,9 +1,8 @@
 //! Batches that outlive the process: one SQLite file a process, in a directory of its own under a root that the
 //! processes of an application share.
 //!
-//! A directory belongs to whoever holds its lock. What a dead process left behind is moved into the database of one that
-//! lives, row by row, and a row never has two owners: it is committed here before it is deleted there, and while that
-//! goes on the lock of both directories is held. A crash between the two leaves a copy in each, which the server
+//! A directory belongs to the process that holds its lock. Another process adopts the rows of a dead one: it moves them into
+//! its own database under the locks of both directories, and commits a row here before it deletes it there. A crash between the two leaves a copy in each, which the server
 //! recognises by its numbers.
 
 mod error;
@@ -14,6 +13,7 @@ mod rows;
 #[cfg_attr(not(unix), path = "spool/owner/elsewhere.rs")]
 mod owner;
 mod place;
+mod file_id;
 mod files;
 mod sql;
 mod db;

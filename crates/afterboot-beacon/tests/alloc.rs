@@ -51,7 +51,7 @@ impl Transport for Forgetful {
             let batch = Batch::parse(&body).map_err(TransportError::new)?;
             let ack = Ack::all_accepted(batch.events.len());
             let body = serde_json::to_vec(&ack).map_err(TransportError::new)?;
-            Ok(Response { status: 202, body, ..Response::default() })
+            Ok(Response::new(202).with_body(body))
         })
     }
 }

@@ -84,7 +84,7 @@ async fn boot(url: &str) -> Result<Counters, Box<dyn Error + Send + Sync>> {
     // Before any outcome is known, or a fast boot would choose its own arm.
     let boot = Boot::new();
     let receipt =
-        beacon.post("boot.arm", &Arm::of(&boot, &run.so_far())).vital().keep_for(REPORTS_ARE_KEPT).durable();
+        beacon.post("boot.arm", &Arm::of(&boot, &run.so_far())).vital().expiry(REPORTS_ARE_KEPT).durable();
     receipt.await?;
     println!("the arm is on disk before the boot has ended");
 
@@ -92,10 +92,10 @@ async fn boot(url: &str) -> Result<Counters, Box<dyn Error + Send + Sync>> {
     let mut receipts = Vec::new();
     let chunks = boot.chunks(&report)?;
     for chunk in &chunks {
-        receipts.push(beacon.post("boot.tasks", chunk).keep_for(REPORTS_ARE_KEPT).durable());
+        receipts.push(beacon.post("boot.tasks", chunk).expiry(REPORTS_ARE_KEPT).durable());
     }
     let end = boot.end(&report, chunks.len())?;
-    receipts.push(beacon.post("boot.end", &end).keep_for(REPORTS_ARE_KEPT).durable());
+    receipts.push(beacon.post("boot.end", &end).expiry(REPORTS_ARE_KEPT).durable());
     for receipt in receipts {
         receipt.await?;
     }

@@ -23,17 +23,16 @@ use crate::state::reply::{self, ReplyReceiver, Responder};
 use crate::state::shared::Shared;
 use crate::wire::{Counters, StreamId};
 
-/// How long the drop of the last handle may take to save what is left.
+/// How long the drop of the last handle may take to save the remaining events.
 const DROP_DEADLINE: Duration = Duration::from_millis(500);
 
-/// The answer to a deadline comes at the deadline; the thread that gives it may be late.
+/// A reply to a deadline comes at the deadline; the thread that sends it may be late.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The event client. Cheap to clone; all clones are one beacon.
+/// The event client: a handle to one beacon, cheap to clone.
 ///
-/// Dropping the last handle without [`shutdown`](Beacon::shutdown) saves what is left: to the spool where there is one,
-/// else by sending, and in either case for at most 500 ms, for which the dropping thread waits if the beacon has a
-/// thread of its own.
+/// Dropping the last handle without [`shutdown`](Beacon::shutdown) writes the remaining events to the spool or, without a
+/// spool, sends them, for at most 500 ms. The dropping thread blocks for that long if the beacon has its own thread.
 #[derive(Clone)]
 pub struct Beacon(Arc<Handle>);
 
@@ -42,7 +41,7 @@ struct Handle {
     home: Home,
 }
 
-/// Where the events are, and nothing of what they say or of who is there: it may end up in a log.
+/// Shows the counters, and neither the content of events nor the user: it may end up in a log.
 impl fmt::Debug for Beacon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let core = self.shared().core();
@@ -53,13 +52,14 @@ impl fmt::Debug for Beacon {
     }
 }
 
-/// How a flush ended.
+/// The result of a flush.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 #[must_use = "a flush may end at its deadline"]
 pub struct Flushed {
-    /// Everything that was posted before is out of memory: acked, rejected, dead, dropped, or safe in the spool.
+    /// Whether every event posted before the flush is out of memory: acked, rejected, dead, dropped, or in the spool.
     pub complete: bool,
-    /// Where everything is now.
+    /// The counters after the flush.
     pub counters: Counters,
 }
 
@@ -72,25 +72,24 @@ impl Beacon {
         self.0.shared.here()
     }
 
-    /// Posts an event: `route` is its type, `data` what it says. Encoded at once, sent later; see [`Post`] for how.
+    /// Posts an event of type `route` with `data`. It is encoded at once and sent later; [`Post`] sets options.
     ///
     /// ```
     /// # use afterboot_beacon::{Beacon, testing::ScriptedTransport};
     /// # let beacon = Beacon::builder("shop").transport(ScriptedTransport::accepting()).build().unwrap();
     /// beacon.post("order_paid", &("EUR", 1999));
     /// beacon.post("search", "shoes").merge_by("search box");
-    /// beacon.post("crash", "out of memory").signal();
+    /// beacon.post("crash", "out of memory").urgent();
     /// ```
     pub fn post<'a, T: Serialize + ?Sized>(&'a self, route: &'a str, data: &'a T) -> Post<'a, T> {
         Post::new(Target::Beacon(&self.0.shared), route, data)
     }
 
-    /// Somebody else is there now, or nobody. What was posted before leaves under the name that it was posted under.
+    /// Sets the user of later events; `None` makes them anonymous. Earlier events keep their user.
     ///
-    /// **One user at a time, for the whole beacon.** It is made for an application that somebody uses: each change seals the
-    /// batch that is being filled, and while one user is there, nothing of another's is read back from the spool. A
-    /// service that acts for many users at once stays anonymous and puts the user into the data, or tasks would post under
-    /// each other's names.
+    /// **A beacon has one user at a time.** This is meant for applications with one user. Each change seals the open batch,
+    /// and events of other users are not read back from the spool meanwhile. A service that acts for many users at once
+    /// should stay anonymous and put the user into the data: otherwise its tasks post under each other's users.
     pub fn set_user(&self, user: Option<&str>) {
         let shared = self.shared();
         let now = shared.now();
@@ -98,7 +97,7 @@ impl Beacon {
         shared.wake.notify_one();
     }
 
-    /// Another session begins, or none.
+    /// Sets the session of later events, or clears it.
     pub fn set_session(&self, session: Option<&str>) {
         let shared = self.shared();
         let now = shared.now();
@@ -106,7 +105,7 @@ impl Beacon {
         shared.wake.notify_one();
     }
 
-    /// The network is back: a backoff ends. An endpoint that is held stays held.
+    /// Reports that the network is back, which ends a backoff. A held endpoint stays held.
     pub fn notify_online(&self) {
         let shared = self.shared();
         let now = shared.now();
@@ -114,19 +113,19 @@ impl Beacon {
         shared.wake.notify_one();
     }
 
-    /// There is no network: nothing is sent until [`notify_online`](Beacon::notify_online).
+    /// Reports that the network is gone. Nothing is sent until [`notify_online`](Beacon::notify_online).
     pub fn notify_offline(&self) {
         let shared = self.shared();
         shared.core().offline();
         shared.wake.notify_one();
     }
 
-    /// Where every event is.
+    /// Returns the ledger: how many events are where.
     pub fn counters(&self) -> Counters {
         self.shared().core().counters()
     }
 
-    /// How the network and the disk fare.
+    /// Returns the state of the endpoint and of the spool.
     pub fn health(&self) -> Health {
         let shared = self.shared();
         let now = shared.now();
@@ -134,30 +133,30 @@ impl Beacon {
         health(&lock(&shared.quality), &core, shared.has_ended(), now)
     }
 
-    /// What the beacon does from now on.
+    /// Subscribes to the beacon's own events from now on.
     pub fn events(&self) -> BeaconEvents {
         BeaconEvents::new(self.shared().events.subscribe())
     }
 
-    /// The stream that numbers this beacon's events.
+    /// Returns the stream that numbers this beacon's events.
     pub fn stream(&self) -> StreamId {
         self.shared().core().stream()
     }
 
-    /// Sends everything that was posted before, without waiting for company, and answers when it is out of memory or
-    /// when the deadline has passed. It does not pass a shut gate.
+    /// Sends all earlier events without waiting for their batches to fill. Returns once they are out of memory or after
+    /// `deadline`. While the endpoint is in a backoff or held, nothing is sent.
     ///
-    /// Works on any runtime, also on a current-thread one.
+    /// Works on any runtime, including a current-thread one.
     ///
     /// # Cancel safety
-    /// The events are sent whether or not somebody waits.
+    /// Dropping the future does not stop the flush.
     pub async fn flush(&self, deadline: Duration) -> Flushed {
         let complete = self.begin_flush(deadline).wait().await;
         self.flushed(complete)
     }
 
-    /// [`flush`](Beacon::flush) for a thread without a runtime. Not for the thread of a current-thread runtime that the
-    /// beacon was told to run on, which cannot go on meanwhile.
+    /// [`flush`](Beacon::flush) for threads without a runtime. If the beacon runs on the caller's own current-thread runtime,
+    /// it cannot make progress meanwhile.
     pub fn flush_blocking(&self, deadline: Duration) -> Flushed {
         let complete = self.begin_flush(deadline).wait_blocking(deadline.saturating_add(GRACE));
         self.flushed(complete)
@@ -173,36 +172,37 @@ impl Beacon {
         Flushed { complete: complete.unwrap_or(nothing_left), counters }
     }
 
-    /// Sends what it can before the deadline and spools the rest, then goes on: for a moment after which the process
-    /// may not get another, such as going into the background.
+    /// Sends what it can within `deadline` and spools the rest; the beacon keeps running. Call it when the process may be
+    /// ended without notice, such as before it goes into the background. Returns the counters.
     ///
     /// # Cancel safety
-    /// The checkpoint happens whether or not somebody waits.
+    /// Dropping the future does not stop the checkpoint.
     pub async fn checkpoint(&self, deadline: Duration) -> Counters {
         let counters = self.begin_drain(deadline, false).wait().await;
         counters.unwrap_or_else(|| self.counters())
     }
 
-    /// [`checkpoint`](Beacon::checkpoint) for a thread without a runtime, as [`shutdown_blocking`](Beacon::shutdown_blocking).
+    /// [`checkpoint`](Beacon::checkpoint) for threads without a runtime, with the limits of
+    /// [`shutdown_blocking`](Beacon::shutdown_blocking).
     pub fn checkpoint_blocking(&self, deadline: Duration) -> Counters {
         let counters = self.begin_drain(deadline, false).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())
     }
 
-    /// Ends the beacon within one total budget: takes nothing in any more, sends vital and then basic events while time
-    /// lasts, and what this beacon has in the spool if the server is well; calls off what is under way, spools the rest,
-    /// and counts what could not be spooled. The answer accounts for every event. What other processes left in the
-    /// spool stays there.
+    /// Shuts the beacon down within `deadline`, which covers everything: later posts are dropped; vital and then basic events
+    /// are sent while time lasts, and if the endpoint is healthy this beacon's spooled events too; requests under way are
+    /// cancelled, the rest is spooled, and what cannot be spooled is counted as dropped. The returned counters account for
+    /// every event. Events that other processes left in the spool stay there.
     ///
     /// # Cancel safety
-    /// The beacon ends whether or not somebody waits.
+    /// Dropping the future does not stop the shutdown.
     pub async fn shutdown(&self, deadline: Duration) -> Counters {
         let counters = self.begin_drain(deadline, true).wait().await;
         counters.unwrap_or_else(|| self.counters())
     }
 
-    /// [`shutdown`](Beacon::shutdown) for a thread without a runtime. On the thread of a current-thread runtime that the
-    /// beacon was told to run on it gives up 100 ms after the deadline, because nothing can go on meanwhile.
+    /// [`shutdown`](Beacon::shutdown) for threads without a runtime. If the beacon runs on the caller's own current-thread
+    /// runtime, it cannot make progress meanwhile, and this returns 100 ms after the deadline.
     pub fn shutdown_blocking(&self, deadline: Duration) -> Counters {
         let counters = self.begin_drain(deadline, true).wait_blocking(deadline.saturating_add(GRACE));
         counters.unwrap_or_else(|| self.counters())
@@ -215,53 +215,53 @@ impl Beacon {
         })
     }
 
-    /// The dead letters after this one, or from the first, at most `limit` of them, oldest first. They are kept in the
-    /// spool: a beacon without one counts them and keeps nothing.
+    /// Lists up to `limit` dead letters, oldest first, from the first or from the one that follows `after`. They are kept in
+    /// the spool: a beacon without a spool counts them and keeps nothing.
     ///
     /// # Errors
-    /// Where there is no spool or it cannot be read, or the beacon has ended.
+    /// Fails if there is no spool, if it cannot be read, or if the beacon has ended.
     ///
     /// # Cancel safety
-    /// Reading changes nothing.
+    /// Listing changes nothing.
     #[cfg(feature = "spool")]
     pub async fn dead_letters(&self, after: Option<DeadId>, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         self.ask_for(|responder| Command::Dead(DeadCommand::List { after, limit, responder })).await
     }
 
-    /// Sends these dead letters again, under the numbers that they have. How many events they hold.
+    /// Sends these dead letters again, under their own numbers. Returns the number of events in them.
     ///
     /// # Errors
-    /// Where there is no spool or it cannot be written, or the beacon has ended.
+    /// Fails if there is no spool, if it cannot be written, or if the beacon has ended.
     ///
     /// # Cancel safety
-    /// It happens whether or not somebody waits.
+    /// Dropping the future does not stop the replay.
     #[cfg(feature = "spool")]
     pub async fn replay_dead_letters(&self, ids: &[DeadId]) -> Result<u64, Error> {
         let ids = ids.to_vec();
         self.ask_for(|responder| Command::Dead(DeadCommand::Replay { ids, responder })).await
     }
 
-    /// Deletes these dead letters, or all. How many events they held; they stay counted as dead.
+    /// Deletes these dead letters, or all of them. Returns the number of events in them, which stay counted as dead.
     ///
     /// # Errors
-    /// Where there is no spool or it cannot be written, or the beacon has ended.
+    /// Fails if there is no spool, if it cannot be written, or if the beacon has ended.
     ///
     /// # Cancel safety
-    /// It happens whether or not somebody waits.
+    /// Dropping the future does not stop the deletion.
     #[cfg(feature = "spool")]
     pub async fn purge_dead_letters(&self, ids: Option<&[DeadId]>) -> Result<u64, Error> {
         let ids = ids.map(<[DeadId]>::to_vec);
         self.ask_for(|responder| Command::Dead(DeadCommand::Purge { ids, responder })).await
     }
 
-    /// Erases what this user posted and has not left yet: in memory, in the spool, among the dead letters and in the
-    /// spools of processes that are gone. How many events. A request under way is not called back.
+    /// Erases this user's undelivered events: in memory, in the spool, among the dead letters and in the spools of processes
+    /// that are gone. Returns the number of events. A request under way is not cancelled.
     ///
     /// # Errors
-    /// Where the spool cannot be written, or the beacon has ended. What was in memory is erased all the same.
+    /// Fails if the spool cannot be written or the beacon has ended. Events in memory are erased even then.
     ///
     /// # Cancel safety
-    /// It happens whether or not somebody waits.
+    /// Dropping the future does not stop the erasure.
     pub async fn erase_user(&self, user: &str) -> Result<u64, Error> {
         let user = user.to_owned();
         self.ask_for(|responder| Command::Erase { user, responder }).await
@@ -273,7 +273,7 @@ impl Beacon {
 
     pub(crate) fn ask<T>(&self, command: impl FnOnce(Responder<T>) -> Command) -> ReplyReceiver<T> {
         let (responder, receiver) = reply::channel();
-        // A driver that is gone drops the answerer, which is an answer.
+        // A driver that is gone drops the responder, which ends the wait.
         self.shared().command(command(responder));
         receiver
     }

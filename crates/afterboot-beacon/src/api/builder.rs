@@ -1,4 +1,4 @@
-//! What a beacon is told before it is built. Setters store; [`build`](BeaconBuilder::build) checks everything at once.
+//! The settings of a beacon. Setters store; [`build`](BeaconBuilder::build) checks everything at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::wire::{MAX_BODY, MAX_EVENTS};
 /// A body needs room for its head and one event.
 const MIN_BATCH_BYTES: usize = 1024;
 
-/// Describes a [`Beacon`].
+/// Builds a [`Beacon`].
 ///
 /// | Setting | Default | Where from |
 /// | --- | --- | --- |
@@ -43,7 +43,7 @@ pub struct BeaconBuilder {
     app: String,
     transport: Option<TransportSource>,
     endpoint_is_wrong: bool,
-    /// How many times something to send by was given.
+    /// How many endpoints and transports were given.
     transports: u32,
     tokens: TokenSource,
     user: Option<String>,
@@ -65,7 +65,7 @@ pub struct BeaconBuilder {
 }
 
 impl Beacon {
-    /// Describes a beacon of this application.
+    /// Returns a builder of a beacon for the application `app`.
     pub fn builder(app: impl Into<String>) -> BeaconBuilder {
         BeaconBuilder::new(app.into())
     }
@@ -105,8 +105,8 @@ impl BeaconBuilder {
         }
     }
 
-    /// Sends by HTTP to this URL. `http://`, or `https://` with the feature `tls`; no credentials in it: a token has
-    /// its own setter.
+    /// Sends over HTTP to this URL: `http://`, or `https://` with the feature `tls`. Credentials go into
+    /// [`token`](BeaconBuilder::token) instead.
     #[cfg(feature = "http")]
     pub fn endpoint(mut self, url: &str) -> BeaconBuilder {
         self.transports += 1;
@@ -120,26 +120,26 @@ impl BeaconBuilder {
         self
     }
 
-    /// Sends by a transport of your own.
+    /// Sends over this transport.
     pub fn transport(mut self, transport: impl Transport) -> BeaconBuilder {
         self.transports += 1;
         self.transport = Some(TransportSource::Own(Arc::new(transport)));
         self
     }
 
-    /// The endpoint's token, sent as `authorization: Bearer …`. It is the application's, not a user's: batches of
-    /// several users leave with it.
+    /// Sets the endpoint's token, sent as `authorization: Bearer …`. It authenticates the application, not a user: batches of
+    /// several users are sent with it.
     pub fn token(mut self, token: Token) -> BeaconBuilder {
         if !token.is_sendable() {
-            let fault = "token holds a line break or another character that no header may hold: visible ASCII is allowed";
+            let fault = "token holds a line break or another character that is not allowed in a header: visible ASCII is allowed";
             self.faults.push(fault.to_owned());
         }
         self.tokens = TokenSource::fixed(token);
         self
     }
 
-    /// Asks for the token before the first request, and again whenever the endpoint is held. The future is awaited on the
-    /// beacon's runtime, within the time limit of the request.
+    /// Obtains the token from `ask` before the first request and again after each time that the endpoint is held. The future
+    /// runs on the beacon's runtime, within the time limit of the request.
     pub fn token_from<F, Fut>(mut self, ask: F) -> BeaconBuilder
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -149,93 +149,94 @@ impl BeaconBuilder {
         self
     }
 
-    /// Who is there at the start. Nobody: events are anonymous.
+    /// Sets the first user. Default: none, and events are anonymous.
     pub fn user(mut self, user: impl Into<String>) -> BeaconBuilder {
         self.user = Some(user.into());
         self
     }
 
-    /// The session at the start.
+    /// Sets the first session. Default: none.
     pub fn session(mut self, session: impl Into<String>) -> BeaconBuilder {
         self.session = Some(session.into());
         self
     }
 
-    /// Batches outlive the process in this directory. It is opened by the beacon's runtime: a slow disk does not hold
-    /// up `build`.
+    /// Keeps batches that cannot be sent on disk, where they outlive the process. The spool is opened in the background: a slow
+    /// disk does not delay `build`.
     #[cfg(feature = "spool")]
     pub fn spool(mut self, spool: SpoolOptions) -> BeaconBuilder {
         self.spool = Some(spool);
         self
     }
 
-    /// What a durable post survives. [`Durability::Process`] by default. With [`Durability::Buffered`] its receipt comes
-    /// at once, and it is a post like any other.
+    /// Sets what a durable event survives. Default: [`Durability::Process`]. With [`Durability::Buffered`] the receipt resolves
+    /// at once, and a durable post is like any other.
     #[cfg(feature = "spool")]
     pub fn durability(mut self, durability: Durability) -> BeaconBuilder {
         self.durability = durability;
         self
     }
 
-    /// The most events in memory, 20,000 by default: a basic newcomer is then dropped, and a vital one takes the oldest
-    /// basic one's place.
+    /// Limits the events in memory. Default: 20,000. At the limit a basic event is dropped, and a vital one displaces the
+    /// oldest basic one.
     pub fn max_events(mut self, events: usize) -> BeaconBuilder {
         self.limits.events = events;
         self
     }
 
-    /// The most bytes of events in memory, 32 MiB by default.
+    /// Limits the bytes of events in memory. Default: 32 MiB.
     pub fn max_bytes(mut self, bytes: usize) -> BeaconBuilder {
         self.limits.bytes = bytes;
         self
     }
 
-    /// The most events in a batch: 1 to 100, 100 by default.
+    /// Limits the events in a batch: 1 to 100. Default: 100.
     pub fn batch_events(mut self, events: usize) -> BeaconBuilder {
         self.limits.batch_events = events;
         self
     }
 
-    /// The most bytes of a batch before compression: 1,024 to 65,536, 65,536 by default.
+    /// Limits the bytes of a batch before compression: 1,024 to 65,536. Default: 65,536.
     pub fn batch_bytes(mut self, bytes: usize) -> BeaconBuilder {
         self.limits.batch_bytes = bytes;
         self
     }
 
-    /// How long a vital event may wait for company: at most 1 s, which is the default.
+    /// Sets how long a vital event may wait for its batch to fill: at most 1 s, the default.
     pub fn vital_delay(mut self, delay: Duration) -> BeaconBuilder {
         self.delays.vital = delay;
         self
     }
 
-    /// How long a basic event may wait for company: more than 1 s, 5 s by default.
+    /// Sets how long a basic event may wait for its batch to fill: more than 1 s. Default: 5 s.
     pub fn basic_delay(mut self, delay: Duration) -> BeaconBuilder {
         self.delays.basic = delay;
         self
     }
 
-    /// How long a request may take in all, 10 s by default.
+    /// Limits the total time of a request. Default: 10 s.
     pub fn request_time_limit(mut self, limit: Duration) -> BeaconBuilder {
         self.time_limit = limit;
         self
     }
 
-    /// How long an event is worth something if its post does not say otherwise: 24 h by default.
+    /// Sets when an event expires after its post, unless [`Post::expiry`](crate::Post::expiry) does. Default: 24 h.
     pub fn expiry(mut self, expiry: Duration) -> BeaconBuilder {
         self.expiry = expiry;
         self
     }
 
-    /// A backlog on disk is sent from a random moment within this time on, after the start and after each recovery. 30 s
-    /// by default; zero is at once.
+    /// Spreads replays: after the start and after each recovery, sending the spool's backlog begins at a random moment within
+    /// `spread`. Default: 30 s. Zero begins at once.
     pub fn replay_spread(mut self, spread: Duration) -> BeaconBuilder {
         self.limits.replay_spread = spread;
         self
     }
 
-    /// For events of this route only these keys of the data leave the process. May be called several times a route.
+    /// Restricts the data of events of this route to these keys. Calls for the same route add up.
     ///
-    /// Keys of the outermost object: what is inside an allowed key leaves whole. Data that is no object becomes `{}`.
+    /// The keys are those of the outermost object; an allowed key keeps its whole value. Data that is not an object becomes
+    /// `{}`.
     pub fn allow<K: Into<String>>(
         mut self,
         route: impl Into<String>,
@@ -245,39 +246,40 @@ impl BeaconBuilder {
         self
     }
 
-    /// Takes over what was posted before the beacon was built.
+    /// Takes over the events that were posted to `early` before the beacon was built.
     pub fn early(mut self, early: &'static Early) -> BeaconBuilder {
         self.early = Some(early);
         self
     }
 
-    /// Runs as a task of this runtime instead of on a thread and a runtime of its own. The runtime needs its timer
-    /// and, for the HTTP transport, its I/O.
+    /// Runs the beacon as a task on this runtime instead of on its own thread and runtime. The runtime needs its time driver
+    /// and, for the HTTP transport, its I/O driver.
     ///
-    /// Under a paused clock that clock drives it. Post from the runtime's own thread then: elsewhere time is real.
+    /// Under a paused clock, that clock drives the beacon. Post from the runtime's own thread then: other threads read the
+    /// real clock.
     pub fn runtime(mut self, runtime: Handle) -> BeaconBuilder {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Stamps events by tokio's clock, counted from the wall clock at the start, so that a paused clock drives expiry and
-    /// stamps too. For tests: it knows nothing of a clock that is set or of a machine that sleeps.
+    /// Derives timestamps and expiry from tokio's clock, counted from the wall clock at the start, so that a paused clock drives
+    /// them too. For tests: it does not see a clock that is set or a machine that sleeps.
     pub fn wall_from_tokio(mut self) -> BeaconBuilder {
         self.wall = Wall::Tokio;
         self
     }
 
-    /// Makes the waits repeatable, for tests.
+    /// Seeds the jitter of all waits, for tests.
     pub fn seed(mut self, seed: u64) -> BeaconBuilder {
         self.seed = Some(seed);
         self
     }
 
-    /// Builds and starts it.
+    /// Builds and starts the beacon.
     ///
     /// # Errors
-    /// Where a setting is wrong: all of them are named, with their values and what is allowed. Where the thread or the
-    /// runtime cannot be started.
+    /// Fails if settings are wrong, naming each with its value and what is allowed, or if the thread or the runtime cannot be
+    /// started.
     pub fn build(mut self) -> Result<Beacon, Error> {
         self.check();
         let Some(transport) = self.transport.take().filter(|_| self.faults.is_empty()) else {

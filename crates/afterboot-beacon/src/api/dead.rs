@@ -1,5 +1,4 @@
-//! Dead letters: batches that the server will never take, kept so that a person can look at them, send them again or
-//! throw them away.
+//! Dead letters, outside of the application: the library and the command.
 
 mod cli;
 mod offline;

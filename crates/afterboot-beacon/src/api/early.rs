@@ -1,4 +1,4 @@
-//! Posts from before there is a beacon.
+//! Posts before the beacon is built.
 
 use std::fmt;
 use std::mem;
@@ -23,12 +23,11 @@ const MAX_EARLY: usize = 1000;
 /// At most so many bytes of them.
 const MAX_EARLY_BYTES: usize = 1024 * 1024;
 
-/// A queue for events that are posted before the beacon is built, for a `static`. The beacon that is built
-/// [with it](crate::BeaconBuilder::early) takes them over in the order in which they were posted; from then on a post
-/// goes straight to the beacon.
+/// A queue for events that are posted before the beacon is built, to be used as a `static`. A beacon that is built
+/// [with it](crate::BeaconBuilder::early) takes the events over in order; later posts go to that beacon directly.
 ///
-/// Holds 1,000 events or 1 MiB, whichever comes first; what does not fit is counted as dropped (`early_full`) by the
-/// beacon that takes the queue over. A forked child has a queue of its own, which begins empty.
+/// Holds up to 1,000 events or 1 MiB. Further events are counted as dropped (`early_full`) by the beacon that takes the
+/// queue over. A forked child has its own queue, which starts empty.
 ///
 /// ```
 /// use afterboot_beacon::Early;
@@ -70,9 +69,9 @@ struct EarlyPost {
     mono: u64,
     delay: Option<Duration>,
     vital: bool,
-    signal: bool,
+    urgent: bool,
     merge: Option<String>,
-    keep: Option<Duration>,
+    expiry: Option<Duration>,
     receipt: Option<ReceiptSender>,
 }
 
@@ -83,7 +82,7 @@ impl Default for Early {
 }
 
 impl Early {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub const fn new() -> Early {
         Early::with(State::NEW)
     }
@@ -102,7 +101,7 @@ impl Early {
     #[cold]
     fn child(&self) -> &Early {
         self.child.get_or_init(|| {
-            // Whoever held the lock when the process was forked is not here to give it back.
+            // A thread that held the lock at the fork does not exist in this process.
             let state = match self.state.try_lock().as_deref() {
                 Ok(State::Attached(shared)) => State::Attached(Weak::clone(shared)),
                 _ => State::NEW,
@@ -111,7 +110,7 @@ impl Early {
         })
     }
 
-    /// How many events wait. None does once a beacon has taken the queue over.
+    /// Returns the number of queued events: 0 once a beacon has taken the queue over.
     pub fn len(&self) -> usize {
         match &*lock(&self.here().state) {
             State::Waiting { posts, .. } => posts.len(),
@@ -119,7 +118,7 @@ impl Early {
         }
     }
 
-    /// Does none wait?
+    /// Returns whether no event is queued.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -154,15 +153,15 @@ impl Early {
             mono,
             delay: options.delay,
             vital: options.vital,
-            signal: options.signal,
+            urgent: options.urgent,
             merge: options.merge.map(str::to_owned),
-            keep: options.keep,
+            expiry: options.expiry,
             receipt,
         }));
     }
 
     fn keep(&self, post: Option<EarlyPost>) {
-        // Whoever waits for a receipt may post here again, so it is told when nothing is locked.
+        // A receipt's waker may post here again, so replies are sent when nothing is locked.
         let mut replies = Vec::new();
         let mut state = lock(&self.state);
         let beacon = match &mut *state {
@@ -205,8 +204,7 @@ impl Early {
         }
     }
 
-    /// The beacon is there: the posts go to it in order, and none overtakes them meanwhile. Whoever waits for a receipt
-    /// hears of it when the queue is not locked any more.
+    /// Hands the posts over in order; none overtakes them meanwhile. Receipts are resolved after the queue is unlocked.
     pub(crate) fn attach(&self, shared: &Arc<Shared>) {
         let mut replies = Vec::new();
         let mut state = lock(&self.here().state);
@@ -241,9 +239,9 @@ impl EarlyPost {
         let options = PostOptions {
             delay: self.delay,
             vital: self.vital,
-            signal: self.signal,
+            urgent: self.urgent,
             merge: self.merge.as_deref(),
-            keep: self.keep,
+            expiry: self.expiry,
         };
         let large = post_at(shared, &self.route, &*self.data, options, self.receipt, then, replies);
         large.map(|bytes| (self.route, bytes))

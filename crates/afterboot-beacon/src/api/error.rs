@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A beacon that cannot be built as it was described: names the field, its value and what is allowed.
+/// An error of building or using a beacon. A wrong setting is named with its value and what is allowed.
 #[derive(Debug)]
 pub struct Error(Kind);
 
@@ -29,17 +29,17 @@ impl Error {
         Error(Kind::Storage(why.to_string()))
     }
 
-    /// Is a setting wrong?
+    /// Returns whether a setting is wrong.
     pub fn is_config(&self) -> bool {
         matches!(self.0, Kind::Config(_))
     }
 
-    /// Had the beacon ended, or its runtime gone?
+    /// Returns whether the beacon had ended or its runtime was gone.
     pub fn is_ended(&self) -> bool {
         matches!(self.0, Kind::Ended)
     }
 
-    /// Did the spool not do what it was asked to?
+    /// Returns whether the spool failed.
     pub fn is_storage(&self) -> bool {
         matches!(self.0, Kind::Storage(_))
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Error {
             Kind::Config(faults) => f.write_str(&faults.join("; ")),
             Kind::Start(_) => f.write_str("the beacon's thread or runtime could not be started"),
             Kind::Ended => f.write_str("the beacon has ended"),
-            Kind::Storage(why) => write!(f, "the spool did not do it: {why}"),
+            Kind::Storage(why) => write!(f, "the spool failed: {why}"),
         }
     }
 }

@@ -1,21 +1,24 @@
-//! What the beacon does, as it does it.
+//! Receiving the beacon's own events.
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::engine::BeaconEvent;
 
-/// What a receiver gets next.
+/// What [`BeaconEvents::next`] returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Next {
-    /// A step.
+    /// The next event.
     Event(BeaconEvent),
-    /// The receiver was too slow: so many steps are gone.
+    /// The receiver fell behind, and this many events were discarded.
     Lagged(u64),
 }
 
-/// A bounded stream of [`BeaconEvent`]s: a receiver that does not keep up loses the oldest of 256 and is told how many.
+/// A bounded receiver of [`BeaconEvent`]s, made by [`Beacon::events`](crate::Beacon::events). It buffers 256 events; a
+/// receiver that falls behind loses the oldest and gets [`Next::Lagged`].
 #[derive(Debug)]
+#[must_use = "a receiver does nothing unless it is read"]
 pub struct BeaconEvents(broadcast::Receiver<BeaconEvent>);
 
 impl BeaconEvents {
@@ -23,10 +26,10 @@ impl BeaconEvents {
         BeaconEvents(receiver)
     }
 
-    /// The next step; none when the beacon has ended and all was read. Works on any runtime.
+    /// Waits for the next event. Returns `None` once the beacon is gone and all events are read. Works on any runtime.
     ///
     /// # Cancel safety
-    /// Nothing is lost if the future is dropped.
+    /// No event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Next> {
         match self.0.recv().await {
             Ok(event) => Some(Next::Event(event)),
@@ -35,7 +38,7 @@ impl BeaconEvents {
         }
     }
 
-    /// The next step if there is one already.
+    /// Returns the next event if one is buffered.
     pub fn try_next(&mut self) -> Option<Next> {
         match self.0.try_recv() {
             Ok(event) => Some(Next::Event(event)),

@@ -1,4 +1,4 @@
-//! How the network and the disk fare, from results.
+//! The state of the endpoint and of the spool.
 
 use std::time::Duration;
 
@@ -8,59 +8,61 @@ use crate::engine::endpoint::{HeldReason, State};
 use crate::engine::{Core, Now};
 use crate::state::quality::Quality;
 
-/// May requests leave?
+/// Whether requests are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndpointState {
-    /// They may.
+    /// Requests are sent.
     Healthy,
-    /// The server failed, or did not answer.
+    /// A request failed. Nothing is sent until the next attempt.
+    #[non_exhaustive]
     Backoff {
-        /// Until one request tries again.
-        left: Duration,
+        /// The time until the next attempt.
+        retry_in: Duration,
     },
-    /// Something is wrong that a retry does not mend.
+    /// The endpoint refuses requests for a reason that a retry alone does not mend.
+    #[non_exhaustive]
     Held {
-        /// What.
-        why: HeldReason,
-        /// Until one request tries again.
-        left: Duration,
+        /// The cause.
+        reason: HeldReason,
+        /// The time until the next attempt.
+        retry_in: Duration,
     },
     /// [`notify_offline`](crate::Beacon::notify_offline) was called.
     Offline,
-    /// The beacon has ended, whether it was asked to or its runtime went away: nothing is sent any more.
+    /// The beacon has shut down, or its runtime is gone. Nothing is sent any more.
     Ended,
 }
 
-/// Does the spool work?
+/// Whether batches are kept on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpoolState {
-    /// There is none, or the beacon has ended.
+    /// The beacon has no spool, or has ended.
     Off,
-    /// It works, or is being opened.
+    /// The spool works, or is being opened.
     Working,
-    /// It does not. Events stay in memory meanwhile, and it is tried again.
-    Trouble(String),
+    /// The spool does not work, and why. Events stay in memory, and it is tried again.
+    Failing(String),
 }
 
-/// One look at the beacon's surroundings.
+/// A snapshot of the endpoint and the spool, returned by [`Beacon::health`](crate::Beacon::health).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Health {
-    /// May requests leave?
+    /// Whether requests are sent.
     pub endpoint: EndpointState,
-    /// The share of the last 20 requests that got an answer the server meant, from 0 to 1. None before the first.
+    /// The share of the last 20 requests that got a valid response, from 0 to 1. `None` before the first.
     pub quality: Option<f64>,
-    /// The median time to an answer among them.
+    /// The median round trip of those that did.
     pub round_trip: Option<Duration>,
-    /// What the last failure was, in words, until a request succeeds.
+    /// The last failure, as text. `None` once a request succeeds.
     pub last_error: Option<String>,
-    /// Does the spool work?
+    /// Whether batches are kept on disk.
     pub spool: SpoolState,
-    /// Keys that the allow-lists took out of events.
+    /// The number of keys that the allow-lists removed from events.
     pub keys_removed: u64,
 }
 
@@ -74,15 +76,15 @@ pub(crate) fn health(quality: &Quality, core: &Core, has_ended: bool, now: Now) 
     } else {
         match core.endpoint().state() {
             State::Healthy => EndpointState::Healthy,
-            State::Backoff { until, .. } => EndpointState::Backoff { left: until.saturating_sub(now.at) },
+            State::Backoff { until, .. } => EndpointState::Backoff { retry_in: until.saturating_sub(now.at) },
             State::Held { why, until, .. } => {
-                EndpointState::Held { why: why.clone(), left: until.saturating_sub(now.at) }
+                EndpointState::Held { reason: why.clone(), retry_in: until.saturating_sub(now.at) }
             }
         }
     };
     let spool = match &quality.spool_trouble {
         _ if has_ended => SpoolState::Off,
-        Some(why) => SpoolState::Trouble(why.clone()),
+        Some(why) => SpoolState::Failing(why.clone()),
         None if core.has_spool() => SpoolState::Working,
         None => SpoolState::Off,
     };

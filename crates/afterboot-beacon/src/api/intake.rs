@@ -19,9 +19,9 @@ use crate::wire::{Priority, encode_event};
 /// An event is vital if it may wait for at most this long.
 pub(crate) const VITAL_AT_MOST: Duration = Duration::from_secs(1);
 
-/// Data larger than this is warned about, once a route.
+/// Larger data is warned about, once a route.
 const LARGE_DATA: usize = 8 * 1024;
-/// A route's name longer than this is warned about, once a route.
+/// A longer name of a route is warned about, once a route.
 const LONG_ROUTE: usize = 128;
 
 /// What an event was posted with.
@@ -29,14 +29,14 @@ const LONG_ROUTE: usize = 128;
 pub(crate) struct PostOptions<'a> {
     pub(crate) delay: Option<Duration>,
     pub(crate) vital: bool,
-    pub(crate) signal: bool,
+    pub(crate) urgent: bool,
     pub(crate) merge: Option<&'a str>,
-    pub(crate) keep: Option<Duration>,
+    pub(crate) expiry: Option<Duration>,
 }
 
 impl PostOptions<'_> {
     pub(crate) fn delay_and_priority(&self, shared: &Shared) -> (Duration, Priority) {
-        if self.signal {
+        if self.urgent {
             return (Duration::ZERO, Priority::Vital);
         }
         let delay = match self.delay {
@@ -143,7 +143,7 @@ fn hand_over(
     now: Now,
     replies: &mut Vec<DeferredReply>,
 ) {
-    // In memory is all that was asked for.
+    // `Durability::Buffered` is satisfied in memory.
     let (answered, receipt) = if shared.settings.is_buffered() { (receipt, None) } else { (None, receipt) };
     let (delay, priority) = options.delay_and_priority(shared);
     let posting = Posting {
@@ -152,9 +152,9 @@ fn hand_over(
         priority,
         delay,
         merge: options.merge,
-        signal: options.signal,
+        urgent: options.urgent,
         receipt,
-        keep: options.keep.unwrap_or(shared.settings.expiry),
+        expiry: options.expiry.unwrap_or(shared.settings.expiry),
     };
     let taken = {
         let mut core = shared.core();
@@ -193,7 +193,7 @@ fn encode_allowed<T: Serialize + ?Sized>(
     encode(out, id, route, filtered, now)
 }
 
-/// Whoever hears of it may post, so nothing is locked meanwhile.
+/// A subscriber may post, so nothing is locked meanwhile.
 #[cold]
 pub(crate) fn warn_of_size(shared: &Shared, route: &str, data_bytes: usize) {
     let mut end = route.len().min(LONG_ROUTE);

@@ -12,14 +12,14 @@ use super::receipt::Receipt;
 use crate::engine::ReceiptSender;
 use crate::state::shared::Shared;
 
-/// An event about to be posted. It is posted when this value goes out of scope, so a plain
-/// `beacon.post("order_paid", &order);` is enough; the methods say how.
+/// An event about to be posted, made by [`Beacon::post`](crate::Beacon::post) or [`Early::post`]. It is posted when this
+/// value is dropped, so `beacon.post("order_paid", &order);` is enough. The methods set options.
 ///
-/// Posting never waits for I/O and returns no error: what cannot be taken in is counted.
+/// Posting does no I/O and returns no error: an event that cannot be queued is counted as dropped.
 ///
 /// # Panics
-/// Never by itself. A `Serialize` of yours that panics is caught where panics unwind, and the event is counted as
-/// `unencodable`; with `panic = "abort"` it ends the process.
+/// Does not panic. A panic of the data's `Serialize` is caught and the event is counted as `unencodable`; with
+/// `panic = "abort"` it aborts the process.
 pub struct Post<'a, T: Serialize + ?Sized> {
     to: Target<'a>,
     route: &'a str,
@@ -48,43 +48,44 @@ impl<'a, T: Serialize + ?Sized> Post<'a, T> {
         Post { to, route, data, options: PostOptions::default(), done: false }
     }
 
-    /// Leaves within the vital delay (1 s by default), and is the last to be evicted where room is short.
+    /// Sends the event within the vital delay (1 s by default) and evicts it last when a queue or the spool is full.
     pub fn vital(mut self) -> Post<'a, T> {
         self.options.vital = true;
         self
     }
 
-    /// Leaves within this time. At most 1 s makes it vital, more makes it basic.
+    /// Sends the event within `delay`. Up to 1 s makes it vital, a longer delay basic.
     pub fn delay(mut self, delay: Duration) -> Post<'a, T> {
         self.options.delay = Some(delay);
         self
     }
 
-    /// Vital, and leaves at once, with what else is in its batch. It does not pass a shut gate: while the endpoint is in
-    /// a backoff it waits like the rest.
-    pub fn signal(mut self) -> Post<'a, T> {
-        self.options.signal = true;
+    /// Makes the event vital and sends its batch at once. While the endpoint is in a backoff or held, it waits like any other
+    /// event.
+    pub fn urgent(mut self) -> Post<'a, T> {
+        self.options.urgent = true;
         self
     }
 
-    /// Replaces the last event of the same user, session, route, key and priority, if it was posted less than 10 s ago and
-    /// its batch has not been sealed. The replaced one is counted as merged. Ignored for a durable post.
+    /// Replaces the last event with the same user, session, route, key and priority, if that was posted less than 10 s ago and
+    /// its batch is still open. The replaced event is counted as merged. Ignored for a durable post.
     pub fn merge_by(mut self, key: &'a str) -> Post<'a, T> {
         self.options.merge = Some(key);
         self
     }
 
-    /// How long the event is worth something: 24 h by default. A batch is kept for as long as its longest-lived event.
-    pub fn keep_for(mut self, time: Duration) -> Post<'a, T> {
-        self.options.keep = Some(time);
+    /// Sets when the event expires, from now. [`BeaconBuilder::expiry`](crate::BeaconBuilder::expiry) sets the default. A
+    /// batch expires with the last of its events.
+    pub fn expiry(mut self, expiry: Duration) -> Post<'a, T> {
+        self.options.expiry = Some(expiry);
         self
     }
 
-    /// Posts now, and answers when the event is on disk, as durably as
-    /// [`BeaconBuilder::durability`](crate::BeaconBuilder::durability) says.
+    /// Posts the event now. Returns a receipt that resolves once the event is on disk, as durable as
+    /// [`BeaconBuilder::durability`](crate::BeaconBuilder::durability) requires.
     ///
-    /// A durable event that is acked by the server is deleted from the disk again. Durable posts made while the disk is
-    /// busy are written together.
+    /// Once the server has acked the event, it is deleted from the disk. Durable posts made while the disk is busy are
+    /// written in one transaction.
     pub fn durable(mut self) -> Receipt {
         self.done = true;
         let (sender, receipt) = Receipt::new();
@@ -103,7 +104,7 @@ impl<T: Serialize + ?Sized> Drop for Post<'_, T> {
 }
 
 impl Early {
-    /// Like [`Beacon::post`](crate::Beacon::post).
+    /// Posts an event, as [`Beacon::post`](crate::Beacon::post) does.
     pub fn post<'a, T: Serialize + ?Sized>(&'a self, route: &'a str, data: &'a T) -> Post<'a, T> {
         Post::new(Target::Early(self), route, data)
     }

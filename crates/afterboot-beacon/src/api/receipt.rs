@@ -1,4 +1,4 @@
-//! The answer to a durable post.
+//! The receipt of a durable post.
 
 use std::future::IntoFuture;
 use std::pin::Pin;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::engine::{NotDurable, ReceiptSender, Written};
 use crate::state::reply::{self, ReplyReceiver};
 
-/// Resolves when a durable event is on disk, or will not be. Await it, or [`wait_blocking`](Receipt::wait_blocking).
-/// Dropping it changes nothing.
+/// Resolves once a durable event is on disk or cannot be. Returned by [`Post::durable`](crate::Post::durable). Await it, or
+/// call [`wait_blocking`](Receipt::wait_blocking). Dropping it does not affect the event.
 #[derive(Debug)]
 #[must_use = "a durable post is durable once its receipt says so"]
 pub struct Receipt(ReplyReceiver<Written>);
@@ -19,11 +19,11 @@ impl Receipt {
         (ReceiptSender::new(|written| responder.send(written)), Receipt(receiver))
     }
 
-    /// Waits on this thread: from any thread, inside a runtime or not. The beacon must not run on the caller's own
-    /// current-thread runtime, which could not go on meanwhile.
+    /// Blocks this thread, which may be inside or outside a runtime. If the beacon runs on the caller's own current-thread
+    /// runtime, it cannot make progress meanwhile.
     ///
     /// # Errors
-    /// Where the event is not on disk, and why; [`NotDurable::NoAnswer`] after `limit`.
+    /// Returns why the event is not on disk, or [`NotDurable::NoAnswer`] after `limit`.
     pub fn wait_blocking(self, limit: Duration) -> Result<(), NotDurable> {
         self.0.wait_blocking(limit).unwrap_or(Err(NotDurable::NoAnswer))
     }
@@ -33,7 +33,7 @@ impl IntoFuture for Receipt {
     type Output = Result<(), NotDurable>;
     type IntoFuture = Pin<Box<dyn Future<Output = Result<(), NotDurable>> + Send>>;
 
-    /// Works on any runtime. Cancel safe: dropping the future only forgets the answer.
+    /// Works on any runtime. Cancel safe: dropping the future does not affect the event.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move { self.0.wait().await.unwrap_or(Err(NotDurable::NoAnswer)) })
     }

@@ -1,4 +1,4 @@
-//! Ctrl-c and SIGTERM: the process is asked to go, and the events go first.
+//! Shutting down on Ctrl-C and SIGTERM.
 
 use std::future::IntoFuture;
 use std::pin::Pin;
@@ -10,19 +10,19 @@ use crate::state::command::Command;
 use crate::state::reply::{ReplyReceiver, Responder};
 use crate::state::signal::{ShutDown, ShutDownResult};
 
-/// Resolves when a signal has come and the beacon has shut down. Await it, or [`wait_blocking`](OnSignal::wait_blocking).
-/// Dropping it changes nothing: the beacon leaves all the same.
+/// Resolves when a signal has arrived and the beacon has shut down. Made by [`Beacon::on_signal`]. Await it, or call
+/// [`wait_blocking`](OnSignal::wait_blocking). Dropping it does not cancel the shutdown.
 #[derive(Debug)]
-#[must_use = "the process goes on after the signal unless somebody ends it"]
+#[must_use = "after the signal the process keeps running unless it is ended here"]
 pub struct OnSignal(ReplyReceiver<ShutDownResult>);
 
 impl OnSignal {
-    /// Waits on this thread.
+    /// Blocks this thread until the beacon has shut down.
     ///
     /// # Errors
-    /// Where signals cannot be listened to, or the beacon ended in another way.
+    /// Fails if the signal handlers cannot be installed, or if the beacon ended in another way.
     pub fn wait_blocking(self) -> Result<ShutDown, Error> {
-        answer(self.0.wait_blocking(Duration::MAX))
+        result(self.0.wait_blocking(Duration::MAX))
     }
 }
 
@@ -30,32 +30,32 @@ impl IntoFuture for OnSignal {
     type Output = Result<ShutDown, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Result<ShutDown, Error>> + Send>>;
 
-    /// Works on any runtime. Cancel safe: dropping the future only forgets the answer.
+    /// Works on any runtime. Cancel safe: dropping the future does not cancel the shutdown.
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { answer(self.0.wait().await) })
+        Box::pin(async move { result(self.0.wait().await) })
     }
 }
 
-fn answer(left: Option<ShutDownResult>) -> Result<ShutDown, Error> {
-    match left {
-        Some(Ok(left)) => Ok(left),
+fn result(shut_down: Option<ShutDownResult>) -> Result<ShutDown, Error> {
+    match shut_down {
+        Some(Ok(shut_down)) => Ok(shut_down),
         Some(Err(error)) => Err(Error::start(error)),
         None => Err(Error::ended()),
     }
 }
 
 impl Beacon {
-    /// On ctrl-c or SIGTERM shuts down within this budget, then answers; ending the process is the caller's part.
+    /// Shuts the beacon down within `deadline` when Ctrl-C or SIGTERM arrives, then resolves. The caller ends the process.
     ///
-    /// Until the beacon has left, these signals do not end the process by themselves. A second one ends the budget at once: what
-    /// can be spooled within half a second is. Afterwards they end the process again, also one that listens to them by other means.
-    /// Listens on the beacon's own runtime, or on the one it was given, which then needs its I/O driver.
+    /// Until the beacon has shut down, these signals do not end the process by themselves. A second signal cuts the budget
+    /// to half a second, for spooling only. Afterwards the signals end the process again, even if it also handles them by
+    /// other means. The handlers run on the beacon's runtime, whose I/O driver must be enabled.
     pub fn on_signal(&self, deadline: Duration) -> OnSignal {
         OnSignal(self.ask(|responder| Command::OnSignal { deadline, responder: Some(responder) }))
     }
 
-    /// On ctrl-c or SIGTERM shuts down within this budget, then ends the process with the code 130 or 143. A second signal ends
-    /// the budget at once, as with [`on_signal`](Beacon::on_signal). Destructors of other threads do not run.
+    /// Shuts the beacon down within `deadline` when Ctrl-C or SIGTERM arrives, then exits the process with code 130 or 143.
+    /// A second signal cuts the budget as with [`on_signal`](Beacon::on_signal). Destructors of other threads do not run.
     pub fn exit_on_signal(&self, deadline: Duration) {
         let _ = self.ask(|_: Responder<()>| Command::OnSignal { deadline, responder: None });
     }

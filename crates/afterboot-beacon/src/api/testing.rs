@@ -1,4 +1,4 @@
-//! A transport for tests: it runs in virtual time, remembers every request and answers as it is told.
+//! A transport for tests: it runs in virtual time, records every request and replies as scripted.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -10,45 +10,47 @@ use crate::base::lock::lock;
 use crate::transport::{Request, Response, Sending, Transport, TransportError};
 use crate::wire::{self, Ack, Headers, gunzip};
 
-/// A request as the server saw it.
+/// A request as the server received it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Seen {
-    /// When it came, on tokio's clock.
+    /// When it arrived, on tokio's clock.
     pub at: Instant,
     /// The batch.
     pub batch: wire::Batch,
-    /// What travelled beside it.
+    /// The headers.
     pub headers: Headers,
-    /// The token, where there was one.
+    /// The token, if there was one.
     pub token: Option<String>,
-    /// Compressed bytes of the body.
+    /// The size of the compressed body.
     pub body_len: usize,
-    /// Bytes of the body before compression.
+    /// The size of the body before compression.
     pub inflated_len: usize,
 }
 
 /// What the scripted server does with a request.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Reply {
-    /// Takes every event.
+    /// Acks every event.
     Accept,
-    /// This answer.
-    Answer(Response),
-    /// This status, without a body.
+    /// Returns this response.
+    Response(Response),
+    /// Returns this status, without a body.
     Status(u16),
-    /// This status with this `retry-after`.
+    /// Returns this status with this `retry-after` header.
     RetryAfter(u16, String),
-    /// No answer: the connection broke.
+    /// Returns no response: the connection breaks.
     Broken,
-    /// No answer, ever.
+    /// Never returns.
     Hang,
-    /// The other reply, after this long.
+    /// Replies with the other reply after this time.
     After(Duration, Box<Reply>),
 }
 
 type Script = dyn FnMut(&Seen) -> Reply + Send;
 
-/// Answers by a script and remembers what it saw. Cheap to clone; all clones are one.
+/// A [`Transport`] that replies by a script and records the requests. Clones share both.
 #[derive(Clone)]
 pub struct ScriptedTransport(Arc<Mutex<State>>);
 
@@ -64,27 +66,27 @@ impl fmt::Debug for ScriptedTransport {
 }
 
 impl ScriptedTransport {
-    /// Asks this for each request.
+    /// Returns a transport that calls `script` for each request.
     pub fn new(script: impl FnMut(&Seen) -> Reply + Send + 'static) -> ScriptedTransport {
         ScriptedTransport(Arc::new(Mutex::new(State { script: Box::new(script), seen: Vec::new() })))
     }
 
-    /// Accepts everything at once.
+    /// Returns a transport that acks everything at once.
     pub fn accepting() -> ScriptedTransport {
         ScriptedTransport::new(|_| Reply::Accept)
     }
 
-    /// Another script from now on.
+    /// Replaces the script.
     pub fn set_script(&self, script: impl FnMut(&Seen) -> Reply + Send + 'static) {
         lock(&self.0).script = Box::new(script);
     }
 
-    /// What came so far.
+    /// Returns the requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         lock(&self.0).seen.clone()
     }
 
-    /// How many requests came.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> usize {
         lock(&self.0).seen.len()
     }
@@ -94,7 +96,7 @@ impl Transport for ScriptedTransport {
     fn send(&self, request: Request) -> Sending {
         let this = self.clone();
         Box::pin(async move {
-            // A test server reads what it is sent, whatever the size.
+            // A test server reads bodies of any size.
             let body = gunzip(&request.body, usize::MAX / 2).map_err(TransportError::new)?;
             let seen = Seen {
                 at: Instant::now(),
@@ -111,25 +113,24 @@ impl Transport for ScriptedTransport {
                 state.seen.push(seen);
                 reply
             };
-            answer(reply, ack).await
+            respond(reply, ack).await
         })
     }
 }
 
-async fn answer(mut reply: Reply, ack: Ack) -> Result<Response, TransportError> {
+async fn respond(mut reply: Reply, ack: Ack) -> Result<Response, TransportError> {
     while let Reply::After(wait, then) = reply {
         sleep(wait).await;
         reply = *then;
     }
-    let status = |status| Response { status, ..Response::default() };
     match reply {
         Reply::Accept => {
             let ack = serde_json::to_vec(&ack).map_err(TransportError::new)?;
-            Ok(Response { body: ack, ..status(202) })
+            Ok(Response::new(202).with_body(ack))
         }
-        Reply::Answer(response) => Ok(response),
-        Reply::Status(code) => Ok(status(code)),
-        Reply::RetryAfter(code, after) => Ok(Response { retry_after: Some(after), ..status(code) }),
+        Reply::Response(response) => Ok(response),
+        Reply::Status(code) => Ok(Response::new(code)),
+        Reply::RetryAfter(code, after) => Ok(Response::new(code).with_retry_after(after)),
         Reply::Broken => Err(TransportError::new("connection reset")),
         Reply::Hang | Reply::After(..) => std::future::pending().await,
     }

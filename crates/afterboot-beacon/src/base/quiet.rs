@@ -1,4 +1,4 @@
-//! Futures that the application's log hears nothing of.
+//! Futures whose spans and events do not reach the application's log.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use tracing::Dispatch;
 use tracing::dispatcher::with_default;
 
-/// Runs the future, and drops it, with nobody to listen to its spans and events: the client's own telemetry is not its
+/// Runs the future, and drops it, without a subscriber for its spans and events: the client's own telemetry is not its
 /// input. `Dispatch::none` is registered nowhere, so that a forked child never waits for a lock of the whole process.
 pub(crate) fn quiet<T>(future: impl Future<Output = T> + Send + 'static) -> Quiet<T> {
     Quiet(Some(Box::pin(future)))

@@ -46,7 +46,7 @@ fn begin() -> io::Result<Waiting> {
     }))
 }
 
-/// What a signal does by default, given back when nobody listens any more: tokio's handlers stay for good.
+/// The default action of a signal, restored when no listener is left: tokio's handlers stay for good.
 #[cfg(unix)]
 mod defaults {
     use std::io;
@@ -61,7 +61,7 @@ mod defaults {
     struct Listeners {
         count: usize,
         /// Read by the signals' handlers: while it is set, a signal ends the process.
-        nobody: Arc<AtomicBool>,
+        unlistened: Arc<AtomicBool>,
     }
 
     /// While one of these is held, the signals do not end the process.
@@ -71,15 +71,15 @@ mod defaults {
         pub(super) fn begin() -> io::Result<Listening> {
             let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
             if listeners.is_none() {
-                let nobody = Arc::new(AtomicBool::new(false));
+                let unlistened = Arc::new(AtomicBool::new(false));
                 for signal in [SIGINT, SIGTERM] {
-                    register_conditional_default(signal, Arc::clone(&nobody))?;
+                    register_conditional_default(signal, Arc::clone(&unlistened))?;
                 }
-                *listeners = Some(Listeners { count: 0, nobody });
+                *listeners = Some(Listeners { count: 0, unlistened });
             }
             if let Some(listeners) = &mut *listeners {
                 listeners.count += 1;
-                listeners.nobody.store(false, Ordering::SeqCst);
+                listeners.unlistened.store(false, Ordering::SeqCst);
             }
             Ok(Listening(()))
         }
@@ -90,7 +90,7 @@ mod defaults {
             let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(listeners) = &mut *listeners {
                 listeners.count -= 1;
-                listeners.nobody.store(listeners.count == 0, Ordering::SeqCst);
+                listeners.unlistened.store(listeners.count == 0, Ordering::SeqCst);
             }
         }
     }

@@ -96,12 +96,12 @@ impl Driver {
         &self,
         outcome: &Outcome,
         status: Option<u16>,
-        why: String,
+        reason: String,
         limit: usize,
         state: &State,
         now: Now,
     ) {
-        let wait = match state {
+        let retry_in = match state {
             State::Healthy => Duration::ZERO,
             State::Backoff { until, .. } | State::Held { until, .. } => until.saturating_sub(now.at),
         };
@@ -109,16 +109,16 @@ impl Driver {
             Outcome::Settled(verdicts) => {
                 let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|v| wanted(v)).count();
                 let accepted = count(|verdict| *verdict == Verdict::Accepted);
-                let again = count(|verdict| *verdict == Verdict::Retry);
-                let rejected = verdicts.len() - accepted - again;
-                self.emit(|| BeaconEvent::Acked { accepted, rejected, again });
+                let retried = count(|verdict| *verdict == Verdict::Retry);
+                let rejected = verdicts.len() - accepted - retried;
+                self.emit(|| BeaconEvent::Acked { accepted, rejected, retried });
             }
-            Outcome::Retry { .. } => self.emit(|| BeaconEvent::Failed { status, why, wait }),
+            Outcome::Retry { .. } => self.emit(|| BeaconEvent::Failed { status, reason, retry_in }),
             Outcome::TooLarge => self.emit(|| BeaconEvent::Split { limit }),
-            // The core tells of dead letters.
+            // The engine emits the event for dead letters.
             Outcome::Refused { .. } => {}
-            Outcome::Held(why) => {
-                self.emit(|| BeaconEvent::Held { why: why.clone(), wait });
+            Outcome::Held(held) => {
+                self.emit(|| BeaconEvent::Held { reason: held.clone(), retry_in });
             }
         }
     }

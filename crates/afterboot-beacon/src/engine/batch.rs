@@ -45,7 +45,7 @@ pub(crate) struct Batch {
     pub(crate) partial: bool,
     /// Read back from the spool, so it goes back there at the first failure.
     pub(crate) replayed: bool,
-    /// Who waits to hear that it is on disk.
+    /// Receipts to resolve once it is on disk.
     pub(crate) receipts: Vec<ReceiptSender>,
     body: Option<Arc<[u8]>>,
     buffer: Vec<u8>,

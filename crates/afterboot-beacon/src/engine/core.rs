@@ -39,9 +39,9 @@ pub(crate) struct Core {
     pub(super) out: Vec<u64>,
     pub(super) in_flight: usize,
     pub(super) erasures: Vec<Erasure>,
-    /// Answers for whoever waits, to be given when nothing is locked.
+    /// Replies to receipts, to be sent when nothing is locked.
     pub(super) replies: Vec<DeferredReply>,
-    /// For whoever listens, then as well.
+    /// Events for receivers, to be sent then as well.
     pub(super) events: Vec<BeaconEvent>,
     pub(super) replay_turn: bool,
     pub(super) endpoint: Endpoint,
@@ -57,14 +57,14 @@ pub(crate) struct Core {
     /// Rows whose events are all settled.
     pub(super) settled_rows: Vec<i64>,
     pub(super) has_spool: bool,
-    /// Is there a spool at all, working or not, to put dead letters into?
+    /// Whether there is a spool, working or not, for dead letters.
     pub(super) keeps_dead: bool,
     pub(super) closed: bool,
     pub(super) ended: bool,
     /// When the driver will look again by itself.
     pub(super) wake_at: Moment,
     pub(super) replay_at: Option<Moment>,
-    /// Somebody wants the spool looked through who came after the look that is under way.
+    /// A reason to read the spool came up after the read that is under way.
     pub(super) replay_again: bool,
 }
 
@@ -164,7 +164,7 @@ impl Core {
         self.wake_at = Moment::ZERO;
     }
 
-    /// Somebody else is there now: what the one before posted is sealed under their own name.
+    /// Changes the user: earlier events are sealed under the previous one.
     pub(crate) fn set_user(&mut self, user: Option<String>, now: Now) {
         if self.user == user {
             return;

@@ -1,21 +1,21 @@
-//! One endpoint, one state: may a request leave now? The same answer for live events, for replay and for a signal.
+//! The state of the endpoint, which every request asks for permission: live, replayed and urgent batches alike.
 
 use std::fmt;
 use std::mem;
 use std::time::Duration;
 
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use afterboot_retry::{BackoffPolicy, Jitter, JitterRng, Schedule};
 use serde::Serialize;
 
 use super::time::Moment;
 use crate::wire::MAX_BODY;
 
 /// 1, 2, 4 … 32 s: from a published rewrite of Facebook's Banzai client.
-const BACKOFF_MAX: Duration = Duration::from_secs(32);
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32));
 /// A held endpoint needs a person, or a new token: 30 s, 1, 2 … 10 min.
-const HELD_FIRST: Duration = Duration::from_secs(30);
-const HELD_MAX: Duration = Duration::from_secs(600);
+const HELD_BACKOFF: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+/// Less up to a quarter of each.
+const JITTER: Jitter = Jitter::Scale { lo: 0.75, hi: 1.0 };
 /// A server may ask for an hour and not for longer: `Retry-After: 99999999999` is no reason to be silent for ever.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// What is added to it at random, as afterboot-retry does.
@@ -26,18 +26,18 @@ const REGROW_AFTER_MAX: u32 = 512;
 /// Smaller than this a limit never gets: an event alone is larger, and has its own end.
 const SMALLEST_BODY: usize = 512;
 
-/// Why an endpoint is held: something a retry does not mend.
+/// Why an endpoint is held. A retry alone does not mend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HeldReason {
-    /// The endpoint answered with this status: a redirect, a refused token, a proxy's own page.
+    /// The endpoint responded with this status: a redirect, a refused token, a proxy's own page.
     Status(u16),
-    /// It answered 2xx with something that is not an ack of every event, as a captive portal does. Says what was wrong.
+    /// The endpoint responded 2xx without an ack that accounts for every event, as a captive portal does. Names the fault.
     NoAck(String),
-    /// The token that the application gave holds a character that no header may hold.
+    /// The application's token holds a character that is not allowed in a header.
     Token,
-    /// It speaks another version of the wire format.
+    /// The endpoint uses another version of the wire format.
     WireVersion(String),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for HeldReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HeldReason::Status(status) => write!(f, "status {status}"),
-            HeldReason::Token => f.write_str("the token holds a character that no header may hold"),
+            HeldReason::Token => f.write_str("the token holds a character that is not allowed in a header"),
             HeldReason::NoAck(why) | HeldReason::WireVersion(why) => f.write_str(why),
         }
     }
@@ -58,13 +58,13 @@ pub(crate) enum State {
     Held { why: HeldReason, until: Moment, step: u32 },
 }
 
-/// May a request leave?
+/// Whether a request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Go,
-    /// One, and its outcome decides.
+    /// One request, whose outcome decides.
     Probe,
-    /// Not before this moment; without one, not before something else happens.
+    /// Not before this moment or, without one, before another event changes the state.
     No(Option<Moment>),
 }
 
@@ -73,13 +73,21 @@ pub(crate) struct Endpoint {
     state: State,
     offline: bool,
     probing: bool,
-    rng: StdRng,
-    /// The largest body that the server is believed to take.
+    backoff: BackoffPolicy,
+    held_backoff: BackoffPolicy,
+    rng: JitterRng,
+    /// The largest body that the server is assumed to take.
     limit: usize,
     taken: u32,
     regrow_after: u32,
     /// The limit was raised last, so a refusal speaks of that.
     grown: bool,
+}
+
+fn doubling((first, max): (Duration, Duration)) -> BackoffPolicy {
+    let schedule = Schedule::Exponential { initial: Duration::ZERO, base: first, multiplier: 2.0 };
+    let policy = BackoffPolicy::builder().schedule(schedule).max_delay(max).jitter(JITTER);
+    policy.build().expect("the bounds of both backoffs are in order")
 }
 
 impl Endpoint {
@@ -88,7 +96,9 @@ impl Endpoint {
             state: State::Healthy,
             offline: false,
             probing: false,
-            rng: StdRng::seed_from_u64(seed),
+            backoff: doubling(BACKOFF),
+            held_backoff: doubling(HELD_BACKOFF),
+            rng: JitterRng::seeded(seed),
             limit: MAX_BODY,
             taken: 0,
             regrow_after: REGROW_AFTER,
@@ -160,33 +170,33 @@ impl Endpoint {
 
     /// No answer, or one that a retry may mend.
     pub(crate) fn failed(&mut self, probe: bool, now: Moment, retry_after: Option<Duration>) {
-        // Clients that are told the same do not come back together.
+        // Clients that got the same time do not come back together.
         let asked = retry_after.map_or(Duration::ZERO, |after| {
             after.min(RETRY_AFTER_MAX) + self.some_time_within(RETRY_AFTER_SPREAD)
         });
         let step = match &mut self.state {
-            State::Backoff { step, .. } if probe => (*step + 1).min(5),
+            State::Backoff { step, .. } if probe => step.saturating_add(1),
             // The second of two requests that failed together is no second failure.
             State::Backoff { until, .. } => return *until = (*until).max(now.saturating_add(asked)),
             State::Held { until, .. } if !probe => return *until = (*until).max(now.saturating_add(asked)),
-            _ => 0,
+            _ => 1,
         };
         self.probing = self.probing && !probe;
-        let wait = Duration::from_secs(1 << step).min(BACKOFF_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
+        let wait = self.backoff.delay(step, None, &mut self.rng).unwrap_or(BACKOFF.1);
         self.state = State::Backoff { until: now.saturating_add(wait.max(asked)), step };
     }
 
     /// An answer that says something is wrong with the endpoint itself.
     pub(crate) fn held(&mut self, probe: bool, now: Moment, why: HeldReason) {
         let (step, asked) = match self.state {
-            State::Held { step, until, .. } if probe => ((step + 1).min(5), until),
+            State::Held { step, until, .. } if probe => (step.saturating_add(1), until),
             State::Held { .. } => return,
-            // The other of two requests may have been told how long to wait.
-            State::Backoff { until, .. } => (0, until),
-            State::Healthy => (0, now),
+            // The other of two requests may have brought a `Retry-After`.
+            State::Backoff { until, .. } => (1, until),
+            State::Healthy => (1, now),
         };
         self.probing = self.probing && !probe;
-        let wait = (HELD_FIRST * (1 << step)).min(HELD_MAX).mul_f64(self.rng.random_range(0.75..=1.0));
+        let wait = self.held_backoff.delay(step, None, &mut self.rng).unwrap_or(HELD_BACKOFF.1);
         self.state = State::Held { why, until: asked.max(now.saturating_add(wait)), step };
     }
 
@@ -225,10 +235,9 @@ impl Endpoint {
         self.offline = true;
     }
 
-    /// A moment within the next `spread`, for something that others would do at the same time.
+    /// A random part of `spread`, for something that others would do at the same time.
     pub(crate) fn some_time_within(&mut self, spread: Duration) -> Duration {
-        let part = spread.as_secs_f64() * self.rng.random_range(0.0..=1.0);
-        Duration::try_from_secs_f64(part).unwrap_or(spread)
+        self.rng.within(spread)
     }
 }
 

@@ -46,7 +46,7 @@ impl Core {
         erased
     }
 
-    /// Was its user erased while it was under way? It is not to be sent again then, nor to be kept.
+    /// Returns whether its user was erased while it was under way. It is neither sent again nor kept then.
     pub(super) fn is_erased(&self, batch: &Batch) -> bool {
         self.erasures.iter().any(|erasure| erasure.means(batch))
     }

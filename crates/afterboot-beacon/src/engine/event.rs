@@ -1,4 +1,4 @@
-//! What the beacon does, as it does it.
+//! The beacon's own events, which a receiver subscribes to.
 
 use std::time::Duration;
 
@@ -6,105 +6,118 @@ use super::endpoint::HeldReason;
 use super::ledger::DropReason;
 use crate::wire::Priority;
 
-/// One step of the beacon's work.
+/// A step of the beacon's work, as [`BeaconEvents`](crate::BeaconEvents) delivers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BeaconEvent {
-    /// A request left.
+    /// A request was sent.
+    #[non_exhaustive]
     Sent {
-        /// Of the batch.
+        /// The priority of the batch.
         priority: Priority,
-        /// How many events it holds.
+        /// The number of events in the batch.
         events: usize,
-        /// Compressed bytes of its body.
+        /// The size of the compressed body.
         bytes: usize,
-        /// Which try of this batch, from 1.
+        /// Which attempt to send this batch it is, from 1.
         attempt: u32,
     },
     /// The server settled a batch, or a part of it.
+    #[non_exhaustive]
     Acked {
-        /// Taken.
+        /// Events that the server accepted.
         accepted: usize,
-        /// Judged and refused for ever.
+        /// Events that the server rejected for good.
         rejected: usize,
-        /// To be sent again.
-        again: usize,
+        /// Events that the server wants to be sent again.
+        retried: usize,
     },
     /// A request failed in a way that a retry may mend.
+    #[non_exhaustive]
     Failed {
-        /// The status, or none where no answer came.
+        /// The HTTP status, or `None` where no response came.
         status: Option<u16>,
-        /// In words.
-        why: String,
-        /// No request leaves for this long.
-        wait: Duration,
+        /// The cause, as text.
+        reason: String,
+        /// The time until the next request.
+        retry_in: Duration,
     },
     /// The endpoint is held: a retry alone does not mend it.
+    #[non_exhaustive]
     Held {
-        /// What was wrong.
-        why: HeldReason,
-        /// Until the next try.
-        wait: Duration,
+        /// The cause.
+        reason: HeldReason,
+        /// The time until the next request.
+        retry_in: Duration,
     },
-    /// The server takes bodies again, or for the first time after a failure.
+    /// The endpoint takes batches again after a failure.
     Recovered,
-    /// The server found a body too large: it was parted.
+    /// The server found a body too large, and the batch was split.
+    #[non_exhaustive]
     Split {
         /// The largest body from now on, in bytes before compression.
         limit: usize,
     },
-    /// Events went to the disk.
+    /// Events were written to the spool.
+    #[non_exhaustive]
     Spooled {
-        /// How many.
+        /// The number of events.
         events: u64,
     },
     /// Events of a process that is gone were taken over.
+    #[non_exhaustive]
     Adopted {
-        /// How many.
+        /// The number of events.
         events: u64,
     },
-    /// Events were read back from the disk, to be sent.
+    /// Events were read back from the spool, to be sent.
+    #[non_exhaustive]
     Replaying {
-        /// How many.
+        /// The number of events.
         events: u64,
     },
-    /// Events were given up: on their way in, in memory, on disk or in what another process left there.
+    /// Events were dropped: before a batch held them, in memory, in the spool, or in the spool of another process.
+    #[non_exhaustive]
     Dropped {
-        /// Why.
+        /// The cause.
         reason: DropReason,
-        /// How many. 0: a file that another process left cannot be read, and nobody can say how many it held.
+        /// The number of events. 0 where another process's file cannot be read: its number of events is not known.
         events: u64,
     },
-    /// Events were set aside as dead letters.
+    /// Events became dead letters.
+    #[non_exhaustive]
     Dead {
-        /// How many.
+        /// The number of events.
         events: u64,
-        /// Why: `oversize` or `refused`.
+        /// The cause: `oversize` or `refused`.
         reason: &'static str,
-        /// The status that judged them.
+        /// The HTTP status of the response that refused them, where there was one.
         status: Option<u16>,
     },
-    /// The spool does not work: events stay in memory until it does.
-    SpoolTrouble {
-        /// In words.
-        why: String,
+    /// The spool stopped working. Events stay in memory until [`SpoolRecovered`](BeaconEvent::SpoolRecovered).
+    #[non_exhaustive]
+    SpoolFailed {
+        /// The cause, as text.
+        reason: String,
     },
     /// The spool works again.
-    SpoolBack,
-    /// A route's data or name is larger than it should be; said once a route.
+    SpoolRecovered,
+    /// A route's data exceeds 8 KiB or its name 128 bytes. Reported once a route.
+    #[non_exhaustive]
     Oversized {
         /// The route, cut at 128 bytes.
         route: String,
-        /// Of the data, encoded.
+        /// The size of the encoded event.
         data_bytes: usize,
-        /// Of the route's name.
+        /// The size of the route's name.
         route_bytes: usize,
     },
-    /// The server wants an experiment stopped.
+    /// The server asks for an experiment to be stopped.
+    #[non_exhaustive]
     Kill {
-        /// Its epoch.
+        /// The epoch of the experiment.
         epoch: String,
     },
-    /// The beacon has ended.
+    /// The beacon has shut down. The last event.
     ShutDown,
 }

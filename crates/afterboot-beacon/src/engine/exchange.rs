@@ -18,10 +18,9 @@ pub(crate) struct Posting<'a> {
     pub(crate) priority: Priority,
     pub(crate) delay: Duration,
     pub(crate) merge: Option<&'a str>,
-    pub(crate) signal: bool,
+    pub(crate) urgent: bool,
     pub(crate) receipt: Option<ReceiptSender>,
-    /// How long it is worth something.
-    pub(crate) keep: Duration,
+    pub(crate) expiry: Duration,
 }
 
 /// What could not be taken in.

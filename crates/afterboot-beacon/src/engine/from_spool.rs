@@ -15,7 +15,7 @@ use crate::base::bounds::MAX_LETTER;
 use crate::wire::Gap;
 
 impl Core {
-    /// These batches are in these rows now. One that somebody waits for stays in memory as well, to be sent in its time.
+    /// These batches are in these rows now. One with receipts stays in memory as well, to be sent in its time.
     pub(crate) fn spooled(&mut self, batches: Vec<(Batch, i64)>, now: Now) {
         for (mut batch, row) in batches {
             self.take_back(&batch);
@@ -115,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Batches that nobody waited for any more were written to these rows after all, and are in memory.
+    /// Batches of an abandoned call were written to these rows after all, and are in memory.
     pub(crate) fn note_late_rows(&mut self, rows: impl Iterator<Item = i64> + Clone) {
         self.doubt_rows(rows.clone());
         self.settled_rows.extend(rows);
@@ -148,13 +148,13 @@ impl Core {
         self.wake_at = Moment::ZERO;
     }
 
-    /// Rows whose bodies nobody can read.
+    /// Rows whose bodies cannot be read.
     pub(crate) fn drop_unreadable_rows(&mut self, rows: &[Evicted]) {
         self.evicted(rows);
         self.settled_rows.extend(rows.iter().map(|damaged| damaged.row));
     }
 
-    /// Is it time to read from the spool?
+    /// Returns whether it is time to read from the spool.
     pub(crate) fn replay_is_due(&self, now: Now) -> bool {
         self.may_replay()
             && !matches!(self.endpoint.ask(now.at), Answer::No(_))

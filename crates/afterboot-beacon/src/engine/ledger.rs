@@ -1,41 +1,41 @@
-//! Where every event is. Balanced by construction: events enter by two doors and are then only moved.
+//! The ledger: where every event is. Balanced by construction: events enter as posted or adopted and are then only moved.
 
 use std::collections::BTreeMap;
 
 use crate::wire::Counters;
 
-/// Why this side gave an event up.
+/// Why the beacon dropped an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The queue was full and the newcomer had no right to another's place.
+    /// The queue was full, and no event of lower priority could make room.
     QueueFull,
-    /// A vital newcomer took its place.
+    /// It made room for a vital event.
     Displaced,
-    /// It was kept for as long as it was worth anything.
+    /// Its expiry passed.
     Expired,
-    /// The spool's byte cap was reached.
+    /// The spool reached its size limit.
     SpoolFull,
-    /// The deadline of the shutdown passed, and there was no spool or no time to write it.
+    /// The shutdown's deadline passed before it was sent or spooled.
     Shutdown,
     /// It was posted after the shutdown.
     Closed,
-    /// Its data could not be encoded, or encoding it panicked.
+    /// Its data could not be encoded, or its `Serialize` panicked.
     Unencodable,
     /// It is larger than a dead letter may be.
     TooLarge,
-    /// The user's rows were erased.
+    /// Its user was erased.
     Erased,
-    /// A row or a file of the spool was damaged.
+    /// Its row or file in the spool was damaged.
     Corrupt,
-    /// It was a dead letter, and there was no room for so many: the oldest go.
+    /// It was the oldest dead letter, and their limit was reached.
     DeadFull,
-    /// The queue before init was full.
+    /// The queue of early posts was full.
     EarlyFull,
 }
 
 impl DropReason {
-    /// As it is called in [`Counters::dropped`] and in a declared gap.
+    /// Returns its name in [`Counters::dropped`] and in a declared gap.
     pub fn as_str(self) -> &'static str {
         match self {
             DropReason::QueueFull => "queue_full",

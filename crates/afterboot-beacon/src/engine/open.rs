@@ -22,7 +22,7 @@ pub(crate) struct Open {
     garbage: usize,
 }
 
-/// A route and a merge key, by two hashes of seeds that nobody knows: 128 bits, so that a long key costs what a short one
+/// A route and a merge key, by two hashes with random seeds: 128 bits, so that a long key costs what a short one
 /// does.
 type Key = (u64, u64);
 

@@ -52,10 +52,10 @@ impl Core {
 
         let batch = &mut open.batch;
         batch.newest_at = batch.newest_at.max(now.wall);
-        batch.expires = batch.expires.max(now.after(posting.keep));
-        batch.life = batch.life.max(posting.keep);
+        batch.expires = batch.expires.max(now.after(posting.expiry));
+        batch.life = batch.life.max(posting.expiry);
         // Only ever earlier: a steady stream cannot postpone it.
-        let due = if posting.signal { now.at } else { now.at.saturating_add(posting.delay) };
+        let due = if posting.urgent { now.at } else { now.at.saturating_add(posting.delay) };
         batch.due = batch.due.min(due);
         let durable = posting.receipt.is_some();
         batch.receipts.extend(posting.receipt);
@@ -137,7 +137,7 @@ impl Core {
     }
 
     /// The oldest basic event goes, else the oldest vital one. What is in flight or with the disk stays, and so does what
-    /// lies on it: somebody may have a receipt for that.
+    /// lies on it: a receipt may have been given for that.
     fn displace_one(&mut self) -> bool {
         let displaced = Place::Dropped(DropReason::Displaced);
         for priority in LANES.into_iter().rev() {

@@ -1,22 +1,22 @@
-//! What is said to whoever waits for a durable post.
+//! The result of a durable post, and how it is delivered.
 
 use std::fmt;
 
 use super::ledger::DropReason;
 
-/// Why a durable event is not durable. It may still arrive: only the disk's part failed.
+/// Why an event is not durable. It may still be delivered to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotDurable {
     /// The beacon has no spool.
     NoSpool,
-    /// The disk did not take it: says why.
+    /// The spool could not write it, and why.
     Disk(String),
-    /// The event was given up.
+    /// The event was dropped.
     Dropped(DropReason),
-    /// The event fits no batch and became a dead letter.
+    /// The event is larger than a batch and became a dead letter.
     Oversize,
-    /// No answer came in the time that the caller gave, or before the beacon ended.
+    /// The spool did not answer within the caller's limit, or before the beacon ended.
     NoAnswer,
 }
 
@@ -24,19 +24,20 @@ impl fmt::Display for NotDurable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotDurable::NoSpool => f.write_str("the beacon has no spool: give it one with .spool(..)"),
-            NotDurable::Disk(why) => write!(f, "the spool did not take the event: {why}"),
+            NotDurable::Disk(why) => write!(f, "the spool could not write the event: {why}"),
             NotDurable::Dropped(reason) => write!(f, "the event was dropped: {}", reason.as_str()),
             NotDurable::Oversize => f.write_str("the event is larger than a batch and became a dead letter"),
-            NotDurable::NoAnswer => f.write_str("the spool gave no answer in time"),
+            NotDurable::NoAnswer => f.write_str("the spool did not answer in time"),
         }
     }
 }
 
 impl std::error::Error for NotDurable {}
 
+/// The result of writing a durable event.
 pub(crate) type Written = Result<(), NotDurable>;
 
-/// A reply that is given when this is dropped, which is not under a lock: a waker is the application's, and may post.
+/// A reply that is sent when this is dropped, outside of any lock: a waker is the application's, and may post.
 #[derive(Debug)]
 pub(crate) struct DeferredReply(Option<(ReceiptSender, Written)>);
 
@@ -48,7 +49,7 @@ impl Drop for DeferredReply {
     }
 }
 
-/// The other end of a receipt. Dropped unused, it says that there was no answer.
+/// The sending half of a receipt. Dropped unused, it makes the receipt fail.
 pub(crate) struct ReceiptSender(Box<dyn FnOnce(Written) + Send>);
 
 impl fmt::Debug for ReceiptSender {

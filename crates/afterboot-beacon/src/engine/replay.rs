@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::core::Core;
 use super::time::{Moment, Now};
 
-/// Whoever was in the way is gone by then, or hangs.
+/// What was in the way is gone by then, or hangs.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Core {
@@ -23,7 +23,7 @@ impl Core {
         }
     }
 
-    /// What others left could not be looked at, as somebody was in the way: mostly for a moment.
+    /// The spools of other processes could not be read because another thread was at one: mostly for a moment.
     pub(crate) fn look_again(&mut self, now: Now) {
         let soon = now.at.saturating_add(LOOK_AGAIN);
         if self.has_spool {
@@ -65,10 +65,10 @@ impl Core {
         self.ledger.in_memory() == 0 && !self.has_pending_backlog()
     }
 
-    /// Would it read from the spool, if it was time? A shut gate opens for one probe, and where nothing new is there to
-    /// be it, something on disk is.
+    /// Returns whether it would read from the spool if it was time. While the endpoint is in a backoff, a spooled batch may be
+    /// the probe where no new one is there.
     pub(super) fn may_replay(&self) -> bool {
-        // A part of a row of somebody who has gone waits in memory for their return, and holds nobody else up.
+        // A part of another user's row waits in memory for that user's return, and delays no other batch.
         let others = self.replay.iter().filter(|batch| !self.may_be_replayed(batch));
         let read = self.replay.len() > others.clone().count();
         let waiting: u64 = others.map(Batch::events).sum();
@@ -76,7 +76,7 @@ impl Core {
         self.has_spool && !read && may
     }
 
-    /// Restored for the same user only; an anonymous one for anybody.
+    /// Only for the same user, unless it is anonymous.
     pub(super) fn may_be_replayed(&self, batch: &Batch) -> bool {
         batch.head.user.is_none() || batch.head.user == self.user
     }

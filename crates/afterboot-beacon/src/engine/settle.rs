@@ -42,7 +42,7 @@ impl Core {
         if !self.endpoint.is_open() {
             self.unload_replay();
         } else if !was_open {
-            // Everybody's server is back at the same moment. What the probe was read with waits for another one.
+            // The server is back for all clients at the same moment, so the replay is spread anew.
             self.unload_replay();
             if self.replay_at.take().is_some() || self.ledger.spooled() > 0 {
                 self.schedule_replay(now);
@@ -137,7 +137,7 @@ impl Core {
     pub(super) fn make_oversize_dead(&mut self, posting: &Posting<'_>, now: Now) {
         let mut batch = self.new_batch(posting.priority, now);
         batch.push(0, posting.encoded);
-        (batch.newest_at, batch.life) = (now.wall, posting.keep);
+        (batch.newest_at, batch.life) = (now.wall, posting.expiry);
         self.number(&mut batch);
         self.gaps.declare(mem::take(&mut batch.head.gaps));
         let stream = batch.head.stream;
@@ -152,7 +152,7 @@ impl Core {
         self.wake_at = Moment::ZERO;
     }
 
-    /// A request was called off: the server may have the events or not, and the next try tells it which they are.
+    /// A request was cancelled: the server may have the events or not, and recognises them when they are sent again.
     pub(crate) fn abort(&mut self, outgoing: Outgoing) {
         let Outgoing { mut batch, probe } = outgoing;
         self.in_flight -= 1;
@@ -173,7 +173,7 @@ impl Core {
         }
     }
 
-    /// Dead letters that nobody has put away yet.
+    /// Dead letters that are not yet on disk.
     pub(crate) fn take_dead(&mut self) -> Vec<DeadBatch> {
         self.dead_bytes = 0;
         mem::take(&mut self.dead).into()

@@ -1,4 +1,4 @@
-//! Flushing and leaving: everything is due at once.
+//! Flush, checkpoint and shutdown: everything is due at once.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -9,7 +9,7 @@ use crate::base::bounds::EXPIRY;
 use crate::wire::Priority;
 
 impl Core {
-    /// Is nothing of ours left in memory? What was read back from the spool is safe there.
+    /// Returns whether no batch is left in memory, apart from those that were read back and are safe in the spool.
     pub(crate) fn is_drained(&self) -> bool {
         let queues = self.queues.iter().chain([&self.for_disk]);
         self.out.is_empty()
@@ -17,8 +17,8 @@ impl Core {
             && queues.into_iter().all(VecDeque::is_empty)
     }
 
-    /// Everything is due, and the open batches are sealed: for a flush and for leaving. Batches from this ordinal on are
-    /// not meant.
+    /// Everything is due, and the open batches are sealed: for a flush, a checkpoint and a shutdown. Returns the
+    /// first ordinal that is not included.
     pub(crate) fn make_all_due(&mut self, now: Now) -> u64 {
         self.seal_all(now);
         for queue in &mut self.queues {
@@ -55,7 +55,7 @@ impl Core {
             }
             _ => {
                 let mut marker = self.new_batch(Priority::Vital, now);
-                // It speaks of the stream and of nobody, whoever is there: a name of any length stays out of it.
+                // It concerns the stream and no user: a name of any length stays out of it.
                 (marker.head.user, marker.head.session) = (None, None);
                 marker.head.end = end;
                 marker.due = now.at;

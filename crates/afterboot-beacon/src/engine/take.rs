@@ -67,7 +67,7 @@ impl Core {
         if live { self.queues[basic].pop_front() } else { None }
     }
 
-    /// What was read back leaves only while its user, or nobody in particular, is there.
+    /// A batch that was read back is sent only for the current user, unless it is anonymous.
     fn next_replayed(&mut self) -> Option<Batch> {
         let at = self.replay.iter().position(|batch| self.may_be_replayed(batch))?;
         self.replay.remove(at)

@@ -43,14 +43,14 @@ fn encoded(data: &str) -> Vec<u8> {
 struct Wish<'a> {
     priority: Priority,
     merge: Option<&'a str>,
-    signal: bool,
+    urgent: bool,
     receipt: Option<ReceiptSender>,
     keep: u64,
 }
 
 impl Default for Wish<'_> {
     fn default() -> Self {
-        Wish { priority: Priority::Basic, merge: None, signal: false, receipt: None, keep: DAY }
+        Wish { priority: Priority::Basic, merge: None, urgent: false, receipt: None, keep: DAY }
     }
 }
 
@@ -66,9 +66,9 @@ fn post(core: &mut Core, data: &str, wish: Wish<'_>, now: Now) -> Result<bool, R
         priority: wish.priority,
         delay,
         merge: wish.merge,
-        signal: wish.signal,
+        urgent: wish.urgent,
         receipt: wish.receipt,
-        keep: Duration::from_millis(wish.keep),
+        expiry: Duration::from_millis(wish.keep),
     };
     core.post(posting, now)
 }

@@ -1,4 +1,4 @@
-//! Moments, read by whoever drives the engine: it has no clock.
+//! Moments, passed in by the caller: the engine has no clock.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(crate) type Moment = Duration;
 pub(crate) struct Now {
     /// Since the beacon was built, on tokio's clock.
     pub(crate) at: Moment,
-    /// Unix milliseconds. A stamp: no age is told by it, as it may be set.
+    /// Unix milliseconds. A stamp: no age is computed from it, as it may be set.
     pub(crate) wall: u64,
     /// Milliseconds since the machine started.
     pub(crate) mono: u64,

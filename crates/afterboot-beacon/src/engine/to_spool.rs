@@ -150,7 +150,7 @@ impl Core {
         false
     }
 
-    /// There is no disk: who waits for it hears so.
+    /// There is no spool: receipts fail.
     pub(crate) fn spool_is_off(&mut self, batches: Vec<Batch>) {
         for mut batch in batches {
             self.take_back(&batch);

@@ -26,7 +26,7 @@ enum Failure {
 
 impl Spool {
     /// Takes over up to about `limit` rows of processes that are gone: those of our application that are this user's or
-    /// nobody's. The rest stays where it is. Dead letters come along whoever's they are, as they are not sent.
+    /// anonymous. The rest stays where it is. Dead letters of all users come along, as they are not sent.
     pub(crate) fn adopt(&mut self, user: Option<&str>, now: &Stamp, limit: usize) -> Adopted {
         let mut adopted = Adopted::default();
         let dirs = match self.root.processes() {
@@ -72,7 +72,7 @@ impl Spool {
             return home.remove().map_err(Failure::Theirs);
         }
         let drained = match Db::open(&home.db()) {
-            // Whoever knows the newer version will come for it.
+            // A process that knows the newer version will adopt it.
             Err(error) if error.is_newer() => return Ok(()),
             Err(error) => Err(Failure::Theirs(error)),
             Ok(db) => self.drain(&db, user, now, limit, adopted),
@@ -160,7 +160,7 @@ impl Spool {
     }
 
     /// Deletes all of a user's batches of our application, dead letters included: our own, and those of processes that
-    /// are gone. What was set aside as unreadable goes too, as nobody can say whose it is.
+    /// are gone. What was set aside as unreadable goes too, as its users are not known.
     pub(crate) fn erase_user(&mut self, user: &str) -> Result<Erased> {
         let mut erased = self.heal(|spool| {
             let (mut totals, mut dead) = (spool.totals, spool.dead);
@@ -179,7 +179,7 @@ impl Spool {
         for dir in dirs {
             match self.erase_orphan(&dir, user) {
                 Ok(Some(rows)) => erased.orphans.extend(rows),
-                // What may be in the others is not erased, and whoever asked hears so.
+                // What may be in the others is not erased, and the reply says so.
                 Ok(None) => {
                     let late = io::Error::from(io::ErrorKind::TimedOut);
                     erased.failed = Some(SpoolError::io("lock", &dir, late));

@@ -12,7 +12,7 @@ pub(super) const OLDEST_AT: u64 = 1_672_531_200_000;
 /// So far behind the stamp of a row a clock may be and still be believed.
 pub(super) const LEEWAY_MS: u64 = 3_600_000;
 
-/// One moment, by the clocks that an age can be told by.
+/// One moment, by the clocks that ages are computed from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stamp {
     /// Unix milliseconds.

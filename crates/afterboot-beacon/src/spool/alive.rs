@@ -19,8 +19,8 @@ impl Spool {
     /// more after the log was written back, as it is written from its beginning then. That does not help where the
     /// file has to grow first.
     ///
-    /// What is done on a file that has lost its name is done once more on one that has it: whoever hears that it is done
-    /// hears it of a file that a later process finds.
+    /// Work on a file that has lost its name is repeated on one that has it: a result is reported only for a file that a later
+    /// process finds.
     pub(super) fn heal<T>(&mut self, work: impl Fn(&mut Spool) -> Result<T>) -> Result<T> {
         self.ready()?;
         let done = match work(self) {
@@ -91,7 +91,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Somebody has removed files, or put others in their place: what is open still holds all that was in them.
+    /// Files were removed or replaced: the open ones still hold all of their content.
     fn save_from_nameless_files(&mut self) -> Result<()> {
         let Some(db) = self.db.take() else { return Ok(()) };
         let named = self.home.named_files();
@@ -124,8 +124,7 @@ impl Spool {
     }
 
     pub(super) fn ready(&mut self) -> Result<()> {
-        // Whoever cleans up folders may have taken the directory or its files away; writing on into nameless files would
-        // go well.
+        // A clean-up may have removed the directory or its files; writes into the nameless files would still succeed.
         if !self.home.is_named() {
             self.move_out()?;
         } else if self.db.is_some() && !self.is_findable() {

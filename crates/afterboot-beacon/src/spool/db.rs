@@ -119,7 +119,7 @@ impl Db {
         let _ = self.0.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
     }
 
-    /// Writes the log back whole. False: somebody reads, or the disk fails.
+    /// Writes the log back whole. Returns false if a reader is active or the disk fails.
     pub(super) fn write_back(&self) -> bool {
         let busy = self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
         busy.is_ok_and(|busy| busy == 0)
@@ -322,7 +322,7 @@ fn decode(row: &SqlRow<'_>) -> rusqlite::Result<(String, NewRow)> {
     Ok((row.get(0)?, batch))
 }
 
-/// Tells a row that makes no sense from a file that does not.
+/// Distinguishes an invalid row from an invalid file.
 fn sound<T>(decoded: rusqlite::Result<T>) -> rusqlite::Result<Result<T, Damaged>> {
     match decoded {
         Err(error @ rusqlite::Error::SqliteFailure(..)) => Err(error),

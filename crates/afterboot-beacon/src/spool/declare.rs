@@ -34,7 +34,7 @@ pub(super) fn of_user(conn: &Connection, user: &str, now: &Stamp) -> rusqlite::R
     Ok(declarations)
 }
 
-/// It is anonymous: anybody may send it.
+/// It is anonymous: any process may send it.
 fn declaration(app: &str, stream: StreamId, gaps: &[Gap], now: &Stamp) -> NewRow {
     let head = Head {
         app: app.to_owned(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
-/// What went wrong with a spool or its dead letters.
+/// An error of a spool or of its dead letters.
 #[derive(Debug)]
 pub struct SpoolError(Kind);
 
@@ -53,8 +53,7 @@ impl SpoolError {
         SpoolError(Kind::NoDeadLetter { id: id.to_string() })
     }
 
-    /// Is there no room, on the disk or under the spool's own limit? Nothing was changed, and the same call may succeed
-    /// once there is room.
+    /// Returns whether the disk or the spool is full. Nothing was changed, and the same call may succeed once there is room.
     pub fn is_full(&self) -> bool {
         match &self.0 {
             Kind::Io { error, .. } => {
@@ -75,12 +74,12 @@ impl SpoolError {
         }
     }
 
-    /// Does another process, or another beacon of this one, hold the directory?
+    /// Returns whether another process, or another beacon of this one, holds the directory.
     pub fn is_live(&self) -> bool {
         matches!(self.0, Kind::Live { .. })
     }
 
-    /// Was the directory written by a newer version of this crate? It is left as it is.
+    /// Returns whether a newer version of this crate wrote the directory, which is left unchanged.
     pub fn is_newer(&self) -> bool {
         matches!(self.0, Kind::Newer { .. })
     }
@@ -123,11 +122,11 @@ impl fmt::Display for SpoolError {
             }
             Kind::Log { bytes, max } => write!(
                 f,
-                "the log of the spool's database has {bytes} bytes, and at most {max} are allowed: somebody reads the \
-                 database and does not end, so that it cannot be written back"
+                "the log of the spool's database has {bytes} bytes, and at most {max} are allowed: another reader keeps \
+                 the database open, so that the log cannot be written back"
             ),
             Kind::Live { path } => {
-                write!(f, "{path:?} belongs to a process that runs: use the dead letters of its beacon")
+                write!(f, "{path:?} belongs to a running process: use the dead letters of its beacon")
             }
             Kind::NoDeadLetter { id } => write!(f, "there is no dead letter {id}"),
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use super::file_id::{FileId, file_id};
 use super::place::{DB, FILES, Home, NEW, SHM, WAL, sync_dir};
 
 /// The files of an open database, by what their names lead to. A log or an index that is another one is not the one that
@@ -58,20 +59,3 @@ impl Home {
         Ok(())
     }
 }
-
-/// Not given to another file while somebody has this one open.
-#[cfg(unix)]
-pub(super) type FileId = (u64, u64);
-
-#[cfg(unix)]
-pub(super) fn file_id(meta: &fs::Metadata) -> FileId {
-    use std::os::unix::fs::MetadataExt;
-    (meta.dev(), meta.ino())
-}
-
-// An open file keeps its name there.
-#[cfg(not(unix))]
-pub(super) type FileId = ();
-
-#[cfg(not(unix))]
-pub(super) fn file_id(_: &fs::Metadata) -> FileId {}

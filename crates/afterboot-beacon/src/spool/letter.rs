@@ -1,4 +1,4 @@
-//! A dead letter, its name, and what one process's directory holds.
+//! Dead letters, their ids, and the content of a process's directory.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::{MAX_INFLATED, NewDead, process_name};
 use crate::wire::{Batch, BodyError, InflateError, Priority, gunzip};
 
-/// The name of a dead letter: twelve hex digits for the directory of a process, and a number. It changes when another
+/// The id of a dead letter: twelve hex digits for the directory of a process, a dash and a number. It changes when another
 /// process takes the directory over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeadId {
@@ -32,7 +32,7 @@ impl fmt::Display for DeadId {
     }
 }
 
-/// Not the name of a dead letter.
+/// A text that is not a [`DeadId`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadIdError(String);
 
@@ -58,7 +58,7 @@ impl FromStr for DeadId {
     }
 }
 
-/// A batch that was given up.
+/// A batch that the server will never accept.
 #[derive(Clone)]
 pub struct DeadLetter {
     pub(crate) id: DeadId,
@@ -67,64 +67,64 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// Its name, for a replay or a purge.
+    /// Returns its id, for a replay or a purge.
     pub fn id(&self) -> DeadId {
         self.id
     }
 
-    /// The application that it is of.
+    /// Returns the application that posted its events.
     pub fn app(&self) -> &str {
         &self.app
     }
 
-    /// When it was given up, in milliseconds since the epoch.
+    /// Returns when it became a dead letter, in milliseconds since the epoch.
     pub fn at(&self) -> u64 {
         self.dead.at
     }
 
-    /// Why, as the server or this side said it.
+    /// Returns the cause: `oversize` or `refused`.
     pub fn reason(&self) -> &str {
         &self.dead.reason
     }
 
-    /// The HTTP status of the answer, where there was one.
+    /// Returns the HTTP status of the response, if there was one.
     pub fn status(&self) -> Option<u16> {
         self.dead.status
     }
 
-    /// Who was there when its events were posted.
+    /// Returns the user of its events.
     pub fn user(&self) -> Option<&str> {
         self.dead.batch.user.as_deref()
     }
 
-    /// The session that its events are of.
+    /// Returns the session of its events.
     pub fn session(&self) -> Option<&str> {
         self.dead.batch.session.as_deref()
     }
 
-    /// Of all its events.
+    /// Returns the priority of its events.
     pub fn priority(&self) -> Priority {
         self.dead.batch.priority
     }
 
-    /// How many events it holds.
+    /// Returns the number of its events.
     pub fn events(&self) -> u32 {
         self.dead.batch.events
     }
 
-    /// The batch as it was sent.
+    /// Returns the batch as it was sent.
     ///
     /// # Errors
-    /// Where what was stored is no batch of a version that this crate knows.
+    /// Fails if the stored body is not a batch of a version that this crate knows.
     pub fn batch(&self) -> Result<Batch, DeadBatchError> {
         let body = gunzip(&self.dead.batch.body, MAX_INFLATED).map_err(DeadBatchError::Inflate)?;
         Batch::parse(&body).map_err(DeadBatchError::Body)
     }
 
-    /// The body as it was sent: JSON, whatever version it is of.
+    /// Returns the body as it was sent: JSON of any version.
     ///
     /// # Errors
-    /// Where what was stored cannot be inflated.
+    /// Fails if the stored body cannot be inflated.
     pub fn body(&self) -> Result<Vec<u8>, InflateError> {
         gunzip(&self.dead.batch.body, MAX_INFLATED)
     }
@@ -147,9 +147,9 @@ impl fmt::Debug for DeadLetter {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeadBatchError {
-    /// It cannot be inflated.
+    /// The stored body cannot be inflated.
     Inflate(InflateError),
-    /// It is no batch.
+    /// The inflated body is not a batch.
     Body(BodyError),
 }
 
@@ -171,22 +171,22 @@ impl std::error::Error for DeadBatchError {
     }
 }
 
-/// What one process's directory holds.
+/// The content of one process's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessSpool {
-    /// The directory's name, twelve hex digits: the first part of its dead letters' names.
+    /// The directory's name, twelve hex digits: the first part of its dead letters' ids.
     pub process: String,
-    /// Does its process run? Otherwise another one may take it over.
+    /// Whether its process runs. Otherwise another process may take it over.
     pub live: bool,
-    /// Batches.
+    /// The number of batches.
     pub rows: u64,
-    /// Events in the batches.
+    /// The number of events in the batches.
     pub events: u64,
-    /// Compressed bytes of the batches.
+    /// The compressed size of the batches.
     pub bytes: u64,
-    /// Dead letters.
+    /// The number of dead letters.
     pub dead: u64,
-    /// When the oldest batch's last event was posted, in milliseconds since the epoch.
+    /// When the last event of the oldest batch was posted, in milliseconds since the epoch.
     pub oldest: Option<u64>,
 }

@@ -1,23 +1,24 @@
-//! Where the spool lies, how much it may hold, and what a durable event survives.
+//! The settings of the spool.
 
 use std::path::PathBuf;
 
 use super::SpoolError;
 use super::rows::MAX_ROW;
 
-/// What an event must survive before a post of it is done.
+/// What an event survives once its receipt has resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Durability {
-    /// Nothing: it is in memory, and a crash loses it.
+    /// Nothing: the event is in memory.
     Buffered,
-    /// The death of the process, `kill -9` included: it is with the operating system. A power cut may lose the last
-    /// seconds of it, but not damage the rest.
+    /// The end of the process by any means, `kill -9` included: the operating system has the event. A power cut may lose the last
+    /// seconds, and does not damage the rest.
     Process,
-    /// A power cut, as far as the disk is honest about what it has written.
+    /// A power cut, if the disk honours flushes.
     Power,
 }
 
-/// Where batches are kept on disk, and how much of them.
+/// Where batches are kept on disk, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolOptions {
     pub(super) dir: PathBuf,
@@ -26,26 +27,25 @@ pub struct SpoolOptions {
 }
 
 impl SpoolOptions {
-    /// Keeps them under `dir`, which all processes of the application may share. It is made where it is missing, for
-    /// this user alone. One that others can write to, such as `/tmp`, is refused.
+    /// Keeps batches under `dir`, which the processes of an application may share. A missing directory is created with access
+    /// for this user only. A directory that others can write to, such as `/tmp`, is refused.
     pub fn new(dir: impl Into<PathBuf>) -> SpoolOptions {
         SpoolOptions { dir: dir.into(), max_bytes: 64 << 20, max_dead: 10_000 }
     }
 
-    /// How many bytes of compressed batches there are at most, with half a KiB for each batch beside its body: 64 MiB
-    /// unless told. When room is short, what has expired goes first, then basic batches, then vital ones, the oldest
-    /// first. Dead letters have a quarter of this for themselves.
+    /// Limits the bytes of compressed batches, each counted with half a KiB beside its body. Default: 64 MiB. At the limit,
+    /// expired batches are evicted first, then basic ones, then vital ones, each oldest first. Dead letters have a quarter of
+    /// this in addition.
     ///
-    /// The database's log may have four times as much beside it, or 16 MiB where that is more. It grows only while
-    /// somebody else reads the database and does not end; past its bound the spool is in trouble and says why, until
-    /// that reader is gone.
+    /// The database's log may take four times as much, or 16 MiB if that is more. It grows only while another reader keeps
+    /// the database open; beyond its limit the spool fails until that reader is gone.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> SpoolOptions {
         self.max_bytes = bytes;
         self
     }
 
-    /// How many dead letters there are at most: 10,000 unless told. The oldest go first, and are counted as dropped
+    /// Limits the number of dead letters. Default: 10,000. Beyond it the oldest are dropped
     /// ([`DropReason::DeadFull`](crate::DropReason::DeadFull)).
     #[must_use]
     pub fn max_dead_letters(mut self, letters: u64) -> SpoolOptions {
@@ -53,7 +53,7 @@ impl SpoolOptions {
         self
     }
 
-    /// What can be said about the values without touching the disk.
+    /// Checks the values, without touching the disk.
     pub(crate) fn check(&self) -> Result<(), SpoolError> {
         if self.dir.as_os_str().is_empty() {
             return Err(SpoolError::option("spool dir", &self.dir, "a path"));

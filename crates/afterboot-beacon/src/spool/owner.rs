@@ -1,11 +1,11 @@
 //! Who holds a directory: a process, and not the children that were forked off it.
 //!
 //! The lock on `lock` is the open file's. A forked child has that file open too, so the lock outlives the process that
-//! took it for as long as the child lives. Whoever holds a directory therefore locks the file `alive` as well, by the kind
-//! of lock that is the process's own, and says in `lock` who it is. Where `lock` is taken and says that it is another
+//! took it for as long as the child lives. The owner of a directory therefore locks the file `alive` as well, with a lock
+//! that belongs to the process, and writes its process id into `lock`. Where `lock` is taken and says that it is another
 //! process's, `alive` decides.
 //!
-//! Locks of that kind have a trap: a process loses them when it closes any descriptor of the file. So nobody opens `alive`
+//! Locks of that kind have a trap: a process loses them when it closes any descriptor of the file. So `alive` is not opened
 //! in a directory that this process holds, and in a process one at a time takes a directory or lets one go.
 
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
 
-use super::place::same_file;
+use super::file_id::same_file;
 use crate::base::random::random;
 
 const ALIVE: &str = "alive";
@@ -29,9 +29,9 @@ const ALIVE: &str = "alive";
 /// What this makes in a directory.
 pub(super) const MADE: &[&str] = &[ALIVE];
 
-// Written over one another in one piece, so that whoever reads finds one of them.
+// Written over one another in one piece, so that a reader finds one of them.
 const NAME_BYTES: usize = 48;
-const NOBODY: [u8; NAME_BYTES] = [b'-'; NAME_BYTES];
+const NO_OWNER: [u8; NAME_BYTES] = [b'-'; NAME_BYTES];
 
 /// Who a lock file says has the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ enum Says {
     /// Nothing: it is being made, or an older version of this crate has it.
     Nothing,
     Us,
-    /// Or nobody.
+    /// Or no process.
     Another,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Owned {
     // None on a file system that has no such locks.
     alive: Option<File>,
     process: u32,
-    /// The lock on `lock` is not ours: it is a child's of whoever had the directory before.
+    /// The lock on `lock` is not ours: it is inherited by a child of the previous owner.
     inherited: bool,
 }
 
@@ -79,7 +79,7 @@ impl Owned {
         Some(Owned { alive, process: process::id(), inherited: false })
     }
 
-    /// The lock on `lock` is taken, perhaps by nobody but a child that was forked off a process that is gone.
+    /// The lock on `lock` is taken, perhaps only by a child that was forked off a process that is gone.
     pub(super) fn inherited(dir: &Path, lock: &File) -> Option<Owned> {
         if says(lock) != Says::Another {
             return None;
@@ -96,9 +96,9 @@ impl Owned {
         }
         // Where another thread hangs in the middle of its turn, there is no waiting for it.
         let _turn = Turn::take();
-        // In this order: whoever finds one of them gone finds out what became of the others.
+        // In this order: a process that finds one of them gone can tell what became of the others.
         if let Some(alive) = self.alive.take() {
-            let _ = lock.write_all_at(&NOBODY, 0);
+            let _ = lock.write_all_at(&NO_OWNER, 0);
             // Where the other lock stays taken, this file is all that the next one can tell by.
             if is_named && !self.inherited {
                 let _ = fs::remove_file(dir.join(ALIVE));
@@ -122,7 +122,7 @@ fn mark(dir: &Path, lock: &File, may_make: bool) -> io::Result<Option<File>> {
         Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    // Whoever had it before may have let it go, and removed the file, after we opened it.
+    // Its previous owner may have let it go, and removed the file, after we opened it.
     let named = fs::symlink_metadata(&path)?;
     if !named.is_file() || !same_file(&named, &alive.metadata()?) {
         return Ok(None);
@@ -136,12 +136,12 @@ pub(super) fn turn() -> Option<Turn> {
     Turn::take()
 }
 
-/// Does the lock file say that the directory is this process's?
+/// Returns whether the lock file says that the directory is this process's.
 pub(super) fn is_ours(lock: &File) -> bool {
     says(lock) == Says::Us
 }
 
-/// While it lives, nobody else in this process takes a directory or lets one go.
+/// While it lives, no other thread of this process takes a directory or lets one go.
 #[derive(Debug)]
 pub(super) struct Turn(());
 
@@ -149,11 +149,11 @@ pub(super) struct Turn(());
 // took it: another one's number is no lock.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// What is done meanwhile takes a few calls of the system, which a busy disk may hold up for long. Where they hang, whoever
-/// comes gives up: less than a call of the spool may take, with two such turns in it.
+/// What is done meanwhile takes a few calls of the system, which a busy disk may hold up for long. Where they hang, the next
+/// thread gives up: less than a call of the spool may take, with two such turns in it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who has the turn is mostly done with it by the time that others have run.
+/// The thread that has the turn is mostly done with it by the time that others have run.
 const YIELDS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 

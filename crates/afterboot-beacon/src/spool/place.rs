@@ -1,5 +1,5 @@
-//! Directories, locks and files. A directory belongs to whoever holds the lock on the file `lock` in it, and to nobody
-//! else: neither its name nor its age says anything.
+//! Directories, locks and files. A directory belongs to the process that holds the lock on the file `lock` in it. Neither its
+//! name nor its age says anything.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -9,8 +9,9 @@ use std::time::SystemTime;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
+use super::SpoolError;
+use super::file_id::same_file;
 use super::owner::{self, Owned};
-use super::{SpoolError, files};
 
 const LOCK: &str = "lock";
 pub(super) const DB: &str = "spool.db";
@@ -68,8 +69,7 @@ impl Root {
         process_name(&dir).map(|_| dir.clone())
     }
 
-    /// Moves a database that nobody can read out of the way, so that it can be looked at. Of those the newest few are
-    /// kept, within `max_bytes`.
+    /// Moves an unreadable database out of the way, for inspection. The newest few are kept, within `max_bytes`.
     pub(super) fn set_aside(&self, dir: &Path, max_bytes: u64) -> Result<(), SpoolError> {
         let aside = self.0.join(ASIDE);
         let _ = private(&mut DirBuilder::new()).create(&aside);
@@ -95,7 +95,7 @@ impl Root {
         Ok(())
     }
 
-    /// Deletes what was set aside: nobody can say whose events are in it.
+    /// Deletes the databases that were set aside: whose events they hold is not known.
     pub(crate) fn clear_aside(&self) {
         prune(&self.0.join(ASIDE), 0);
     }
@@ -146,11 +146,11 @@ pub(crate) struct Home {
 #[derive(Debug)]
 pub(crate) enum Take {
     Ours(Home),
-    /// Its process lives, or somebody else takes it at this moment.
+    /// Its process lives, or another process takes it at this moment.
     Busy,
-    /// Nobody knows: another thread of this process takes long over one.
+    /// Not known yet: another thread of this process takes long over one.
     Later,
-    /// It was empty, or somebody else was faster.
+    /// It was empty, or another process was faster.
     Gone,
     /// Not made by this crate, or not safe to touch.
     Foreign,
@@ -159,8 +159,8 @@ pub(crate) enum Take {
 impl Home {
     pub(super) fn create(root: &Root) -> Result<Home, SpoolError> {
         let mut last = None;
-        // Whoever looks for orphans may take a directory between its making and its locking. It removes it then, as
-        // there is nothing in it.
+        // A process that looks for orphans may take a directory between its creation and its locking. It removes it then,
+        // as it is empty.
         for _ in 0..8 {
             let name =
                 random_name().map_err(|error| SpoolError::io("name a directory in", &root.0, error))?;
@@ -208,7 +208,7 @@ impl Home {
         Ok(owned.map(|owned| Home { dir: dir.to_owned(), lock, owned }).filter(Home::is_named))
     }
 
-    /// Takes the directory of a process that is gone. A lock file that it left behind holds nobody off.
+    /// Takes the directory of a process that is gone. A lock file that it left behind does not block this.
     pub(crate) fn take(dir: &Path) -> Result<Take, SpoolError> {
         let Ok(meta) = fs::symlink_metadata(dir) else { return Ok(Take::Gone) };
         if unsafe_dir(&meta).is_some() {
@@ -242,7 +242,7 @@ impl Home {
         };
         let Some(owned) = owned else { return Ok(Take::Busy) };
         let home = Home { dir: dir.to_owned(), lock, owned };
-        // Whoever had it before may have removed the directory after we opened the file.
+        // Its previous owner may have removed the directory after we opened the file.
         if !home.is_named() {
             return Ok(Take::Gone);
         }
@@ -266,7 +266,7 @@ impl Home {
         self.dir.join(DB)
     }
 
-    /// Does the path still lead to the file that is locked?
+    /// Returns whether the path still leads to the locked file.
     pub(super) fn is_named(&self) -> bool {
         is_named(&self.dir, &self.lock)
     }
@@ -284,7 +284,7 @@ impl Home {
                 return Ok(());
             }
         }
-        // The lock goes last: while it is there, whoever comes finds it taken.
+        // The lock goes last: while it is there, the directory is taken.
         for file in made().chain([&LOCK]) {
             match fs::remove_file(self.dir.join(file)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -312,7 +312,7 @@ fn is_named(dir: &Path, lock: &File) -> bool {
     matches!((named, lock.metadata()), (Ok(named), Ok(held)) if same_file(&named, &held))
 }
 
-/// The database of a directory that somebody else holds, for reading.
+/// The database of a directory that another process holds, for reading.
 pub(crate) fn db_in(dir: &Path) -> PathBuf {
     dir.join(DB)
 }
@@ -370,10 +370,6 @@ pub(super) fn open_lock(dir: &Path, new: bool) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(flags)
         .open(dir.join(LOCK))
-}
-
-pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    files::file_id(a) == files::file_id(b)
 }
 
 #[cfg(not(unix))]

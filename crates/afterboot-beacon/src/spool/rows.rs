@@ -64,7 +64,7 @@ pub(crate) struct NewDead {
     pub(crate) reason: String,
     /// The HTTP status that said so, where one did.
     pub(crate) status: Option<u16>,
-    /// Is it in this process's ledger? Not so in one that was adopted as a dead letter.
+    /// Whether it is in this process's ledger. One that was adopted as a dead letter is not.
     pub(crate) own: bool,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Numbers {
     pub(crate) last: u64,
 }
 
-/// What was in rows and files of our own that nobody can read.
+/// The content of our own rows and files that cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     pub(crate) events: u64,

@@ -104,7 +104,7 @@ impl Spool {
         })
     }
 
-    /// Rows of this user and of nobody that have not expired, but for those to skip: vital before basic, the oldest
+    /// Rows of this user and anonymous ones that have not expired, except those to skip: vital before basic, the oldest
     /// first. Rows that make no sense are deleted on the way and counted as lost.
     pub(crate) fn list(
         &mut self,
@@ -132,7 +132,7 @@ impl Spool {
         self.take(sql::EXPIRE, |app| (now.boot.to_string(), db::signed(now.mono), app), Why::Expired)
     }
 
-    /// What was lost with files or rows that nobody could read, since this was last asked.
+    /// Losses by unreadable files and rows since the last call.
     pub(crate) fn take_lost(&mut self) -> Lost {
         std::mem::take(&mut self.lost)
     }

@@ -45,7 +45,7 @@ pub(crate) struct Drain {
     pub(crate) deadline: Moment,
     /// A shutdown: nothing is taken in any more, and the driver ends.
     pub(crate) ends: bool,
-    /// Is there time to send? A beacon that is dropped only saves.
+    /// Whether there is time to send. A beacon that is dropped only saves.
     pub(crate) sends: bool,
     pub(crate) responder: Option<Responder<Counters>>,
 }

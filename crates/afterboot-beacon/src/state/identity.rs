@@ -1,4 +1,4 @@
-//! Names that nobody else gives: streams and events.
+//! Unique ids of streams and events.
 
 use uuid::{Builder, Uuid};
 

@@ -1,9 +1,9 @@
-//! How requests and the spool fared lately.
+//! Recent results of requests and of the spool.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// So many requests are looked back on.
+/// The number of requests that are remembered.
 const WINDOW: usize = 20;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! One answer from the driver to whoever asked: awaited on any runtime, or waited for on a thread with none.
+//! A reply to a command: awaited on any runtime, or waited for on a thread without one.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(crate) fn channel<T>() -> (Responder<T>, ReplyReceiver<T>) {
 pub(crate) struct Responder<T>(oneshot::Sender<T>);
 
 impl<T> Responder<T> {
-    /// Nobody may be listening any more, which is their right.
-    pub(crate) fn send(self, answer: T) {
-        let _ = self.0.send(answer);
+    /// The receiver may be gone.
+    pub(crate) fn send(self, reply: T) {
+        let _ = self.0.send(reply);
     }
 }
 
@@ -33,7 +33,7 @@ impl<T> ReplyReceiver<T> {
         self.0.await.ok()
     }
 
-    /// None: whoever should answer is gone.
+    /// `None`: the responder is gone.
     #[cfg(feature = "spool")]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         std::pin::Pin::new(&mut self.0).poll(cx).map(Result::ok)

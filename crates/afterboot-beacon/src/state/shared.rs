@@ -37,18 +37,18 @@ pub(crate) struct Shared {
     child: OnceLock<Arc<Shared>>,
 }
 
-/// The core, locked. Whoever waited for a receipt hears of it when the lock is free again.
+/// The core, locked. Replies and events are sent once the lock is free again.
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
     /// Dropped after the guard, and so is what follows.
     replies: Vec<DeferredReply>,
-    told: Told<'a>,
+    events: DeferredEvents<'a>,
 }
 
-/// What happened meanwhile, for whoever listens.
-struct Told<'a>(Vec<BeaconEvent>, &'a broadcast::Sender<BeaconEvent>);
+/// Events that came up meanwhile, for receivers.
+struct DeferredEvents<'a>(Vec<BeaconEvent>, &'a broadcast::Sender<BeaconEvent>);
 
-impl Drop for Told<'_> {
+impl Drop for DeferredEvents<'_> {
     fn drop(&mut self) {
         if self.1.receiver_count() > 0 {
             self.0.drain(..).for_each(|event| drop(self.1.send(event)));
@@ -73,7 +73,7 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.replies = self.core.take_replies();
-        self.told.0 = self.core.take_events();
+        self.events.0 = self.core.take_events();
     }
 }
 
@@ -103,7 +103,7 @@ impl Shared {
         })
     }
 
-    /// The beacon of this process. One call of the system's, because a fork tells nobody.
+    /// The beacon of this process. One call of the system's, because a fork is not announced.
     pub(crate) fn here(&self) -> &Shared {
         if self.process == process::id() { self } else { self.child().here() }
     }
@@ -121,7 +121,7 @@ impl Shared {
     #[cold]
     fn child(&self) -> &Arc<Shared> {
         self.child.get_or_init(|| {
-            // Whoever held the lock when the process was forked is not here to give it back.
+            // A thread that held the lock at the fork does not exist in this process.
             let (user, session) = match self.core.try_lock() {
                 Ok(core) => (core.user().map(str::to_owned), core.session().map(str::to_owned)),
                 Err(_) => (None, None),
@@ -131,21 +131,25 @@ impl Shared {
     }
 
     pub(crate) fn core(&self) -> Locked<'_> {
-        Locked { core: lock(&self.core), replies: Vec::new(), told: Told(Vec::new(), &self.events) }
+        Locked {
+            core: lock(&self.core),
+            replies: Vec::new(),
+            events: DeferredEvents(Vec::new(), &self.events),
+        }
     }
 
     pub(crate) fn now(&self) -> Now {
         self.clock.now()
     }
 
-    /// Nobody may be listening, which costs one load.
+    /// Without receivers this costs one load.
     pub(crate) fn emit(&self, event: impl FnOnce() -> BeaconEvent) {
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(event());
         }
     }
 
-    /// Is it the first time for this route?
+    /// Returns whether it is the first time for this route.
     pub(crate) fn warn_once(&self, route: &str) -> bool {
         let mut warned = lock(&self.warned);
         warned.len() < MAX_WARNED && warned.insert(route.to_owned())

@@ -1,20 +1,21 @@
-//! The signals that ask a process to end, and the answer to whoever waits for one.
+//! The signals that ask a process to end, and what a shutdown on one returns.
 
 use std::io;
 
 use crate::wire::Counters;
 
-/// What asked the process to go.
+/// A signal that asks the process to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Signal {
-    /// Ctrl-c.
+    /// Ctrl-C or SIGINT.
     Interrupt,
-    /// SIGTERM, which service managers send first. Only on Unix.
+    /// SIGTERM. Unix only.
     Terminate,
 }
 
 impl Signal {
-    /// What a shell shows for a process that this signal ended: 130 or 143.
+    /// Returns the exit code that a shell reports for a process ended by this signal: 130 or 143.
     pub fn exit_code(self) -> i32 {
         match self {
             Signal::Interrupt => 130,
@@ -23,12 +24,13 @@ impl Signal {
     }
 }
 
-/// The beacon has left because of a signal.
+/// The beacon has shut down because of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShutDown {
-    /// Which.
+    /// The signal.
     pub signal: Signal,
-    /// Where every event is.
+    /// The counters at the end.
     pub counters: Counters,
 }
 

@@ -22,7 +22,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioTimer;
 use tokio::runtime::Handle;
 
-use super::{MAX_ANSWER, Request, Response, Sending, Transport, TransportError};
+use super::{MAX_RESPONSE, Request, Response, Sending, Transport, TransportError};
 use crate::base::quiet::QuietExecutor;
 use connect::Bounded;
 use names::Names;
@@ -37,11 +37,11 @@ const IDLE_CONNECTIONS: usize = 2;
 
 /// Sends batches over HTTP/1.1, by POST to one endpoint.
 ///
-/// A redirect is an answer like any other: nothing is sent to where it points. Proxy variables of the environment are
-/// not read. The body of an answer is read up to [`MAX_ANSWER`] bytes: what is longer is no answer where the status is
-/// a success, and is cut off otherwise, where the status alone says what becomes of the batch.
+/// Redirects are not followed, and the environment's proxy variables are not read. Of a response body, at most
+/// [`MAX_RESPONSE`] bytes are read: a longer body makes a successful response an error, and is truncated otherwise, where
+/// the status alone decides about the batch.
 ///
-/// Its idle connections, at most two, are closed after 50 s.
+/// Keeps at most two idle connections, for 50 s.
 #[derive(Clone)]
 pub struct HttpTransport {
     endpoint: Uri,
@@ -62,21 +62,21 @@ impl fmt::Debug for HttpTransport {
 }
 
 impl HttpTransport {
-    /// A transport to this `http://` or, with the feature `tls`, `https://` address. A connection must be made within
-    /// 5 s, the name's look-up and the TLS handshake included.
+    /// Returns a transport to this `http://` or, with the feature `tls`, `https://` URL. Connecting is limited to 5 s, including
+    /// name resolution and the TLS handshake.
     ///
     /// # Errors
-    /// Where the address is not of such a kind, or holds what does not belong there: a user, a password, a query, a
-    /// fragment. A secret goes into a [`Token`](crate::Token), because addresses end up in logs. For `https://` also
-    /// where the system has no root certificates.
+    /// Fails if the URL has another scheme, a user, a password, a query or a fragment. Secrets belong into a
+    /// [`Token`](crate::Token), because URLs end up in logs. An `https://` URL also fails if the system has no root
+    /// certificates.
     pub fn new(url: &str) -> Result<HttpTransport, EndpointError> {
         HttpTransport::with_connect_timeout(url, CONNECT_TIMEOUT)
     }
 
-    /// [`new`](HttpTransport::new) with another limit for making a connection.
+    /// As [`new`](HttpTransport::new), with another limit for connecting.
     ///
     /// # Errors
-    /// As `new`.
+    /// Fails as `new` does.
     pub fn with_connect_timeout(url: &str, limit: Duration) -> Result<HttpTransport, EndpointError> {
         let endpoint = endpoint::parse(url)?;
         let client = AnyClient::new(&endpoint, limit).map_err(EndpointError::roots)?;
@@ -94,7 +94,7 @@ impl AnyClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .http1_max_buf_size(MAX_ANSWER);
+            .http1_max_buf_size(MAX_RESPONSE);
         #[cfg(feature = "tls")]
         if endpoint.scheme_str() == Some("https") {
             tcp.enforce_http(false);
@@ -154,7 +154,7 @@ fn http_request(endpoint: &Uri, request: Request) -> Result<hyper::Request<Full<
 fn header_value(name: &str, value: String) -> Result<HeaderValue, TransportError> {
     // The value stays out of the message: it may be the token.
     HeaderValue::try_from(value)
-        .map_err(|_| TransportError::new(format!("{name} holds a character that no header may hold")))
+        .map_err(|_| TransportError::new(format!("{name} holds a character that is not allowed in a header")))
 }
 
 async fn read(answer: hyper::Response<Incoming>) -> Result<Response, TransportError> {
@@ -163,12 +163,12 @@ async fn read(answer: hyper::Response<Incoming>) -> Result<Response, TransportEr
     let (retry_after, date) = (header(RETRY_AFTER), header(DATE));
     let too_long = || {
         TransportError::new(format!(
-            "the answer, status {}, is over {MAX_ANSWER} bytes: no ack is that long",
+            "the answer, status {}, is over {MAX_RESPONSE} bytes: no ack is that long",
             parts.status.as_u16()
         ))
     };
     let declared = incoming.size_hint().lower();
-    if parts.status.is_success() && declared > MAX_ANSWER as u64 {
+    if parts.status.is_success() && declared > MAX_RESPONSE as u64 {
         return Err(too_long());
     }
     let mut body = Vec::new();
@@ -180,7 +180,7 @@ async fn read(answer: hyper::Response<Incoming>) -> Result<Response, TransportEr
             Err(error) => return Err(no_answer("the answer broke off", &error)),
         };
         let Some(data) = frame.data_ref() else { continue };
-        let room = MAX_ANSWER - body.len();
+        let room = MAX_RESPONSE - body.len();
         if data.len() > room && parts.status.is_success() {
             return Err(too_long());
         }

@@ -1,23 +1,23 @@
-//! The secret that an endpoint asks for.
+//! The secret that authenticates the application.
 
 use std::fmt;
 
-/// A secret that goes nowhere but into the `authorization` header: its `Debug` hides it, and it has no `Display`.
+/// A secret for the `authorization` header. Its `Debug` hides it, and it has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Takes the secret.
+    /// Wraps the secret.
     pub fn new(secret: impl Into<String>) -> Token {
         Token(secret.into())
     }
 
-    /// May it stand in a header? Visible ASCII and spaces may.
+    /// Returns whether it may stand in a header: visible ASCII and spaces.
     pub(crate) fn is_sendable(&self) -> bool {
         self.0.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
     }
 
-    /// The secret itself, for a transport.
+    /// Returns the secret, for a transport.
     pub fn expose(&self) -> &str {
         &self.0
     }

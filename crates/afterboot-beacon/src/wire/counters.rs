@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// balances: [`balances`](Counters::balances). A copy travels with each request, so that a server can tell what was lost
 /// with a process that never came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counters {
     /// Posted by the application, those included that were dropped at once.
     pub posted: u64,

@@ -137,7 +137,7 @@ impl Server {
             }
             Mood::Partial => self.partial(seen, &names),
             Mood::Twice => match self.last.take() {
-                Some(last) => Reply::After(Duration::from_millis(30), Box::new(Reply::Answer(last))),
+                Some(last) => Reply::After(Duration::from_millis(30), Box::new(Reply::Response(last))),
                 None => self.take(seen, &names),
             },
             Mood::Wrong => self.wrong_answer(seen, names.len()),
@@ -192,7 +192,7 @@ impl Server {
         }
         let response = response(&Ack::from_verdicts(verdicts).of(&seen.headers));
         self.last = Some(response.clone());
-        Reply::Answer(response)
+        Reply::Response(response)
     }
 
     fn wrong_answer(&mut self, seen: &Seen, events: usize) -> Reply {
@@ -201,17 +201,17 @@ impl Server {
             0 => response(&ack(events + 1)),
             1 => response(&Ack { accepted: vec![(0, usize::MAX)], ..ack(events) }),
             2 => response(&Ack { wire: 2, ..ack(events) }),
-            3 => Response { status: 200, body: b"<!doctype html>".to_vec(), ..Response::default() },
+            3 => Response::new(200).with_body(b"<!doctype html>".to_vec()),
             _ => {
                 let mut cut = response(&ack(events));
                 cut.body.pop();
                 cut
             }
         };
-        Reply::Answer(response)
+        Reply::Response(response)
     }
 }
 
 fn response(ack: &Ack) -> Response {
-    Response { status: 202, body: serde_json::to_vec(ack).expect("JSON"), ..Response::default() }
+    Response::new(202).with_body(serde_json::to_vec(ack).expect("JSON"))
 }

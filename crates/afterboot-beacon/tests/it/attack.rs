@@ -28,7 +28,7 @@ fn spooling(server: &ScriptedTransport, folder: &Path) -> BeaconBuilder {
 
 fn ack(verdicts: &[Verdict]) -> Reply {
     let body = serde_json::to_vec(&Ack::from_verdicts(verdicts)).unwrap();
-    Reply::Answer(Response { status: 202, body, ..Response::default() })
+    Reply::Response(Response::new(202).with_body(body))
 }
 
 /// B1: room is made by what is on disk as well going there, whatever its priority.
@@ -230,7 +230,7 @@ async fn what_is_erased_of_others_is_declared() {
     assert_eq!(gone.shutdown(secs(1)).await.spooled, 1);
     let beacon = spooling(&server, folder.path()).build().unwrap();
     assert_eq!(beacon.erase_user("anna").await.unwrap(), 1);
-    beacon.post("order", &2).signal();
+    beacon.post("order", &2).urgent();
     sleep(secs(1)).await;
     let gaps: Vec<_> = server.seen().into_iter().flat_map(|seen| seen.batch.head.gaps).collect();
     assert!(

@@ -61,7 +61,7 @@ async fn what_others_left_is_found_after_a_failure_at_the_start() {
             },
         );
     let beacon = beacon(&server, &root).build().unwrap();
-    beacon.post("click", "now").signal();
+    beacon.post("click", "now").urgent();
     sleep(secs(45)).await;
     let counters = balanced(&beacon);
     assert_eq!((counters.adopted, counters.acked), (3, 4), "{counters:?}");
@@ -166,7 +166,7 @@ async fn the_backlogs_of_many_beacons_begin_spread_after_a_recovery_too() {
         server.set_script(|_| Reply::Accept);
         beacon.notify_online();
         // One that is here first: the recovery is at the same moment for all.
-        beacon.post("crash", "probe").signal();
+        beacon.post("crash", "probe").urgent();
     }
     let back = Instant::now();
     sleep(secs(40)).await;
@@ -226,7 +226,7 @@ async fn a_backlog_comes_back_fifty_rows_at_a_time_and_stops_at_the_first_failur
     assert_eq!(balanced(&beacon).acked, 120);
     let mut read = Vec::new();
     while let Some(Next::Event(step)) = steps.try_next() {
-        if let BeaconEvent::Replaying { events } = step {
+        if let BeaconEvent::Replaying { events, .. } = step {
             read.push(events);
         }
     }

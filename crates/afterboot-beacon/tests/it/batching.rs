@@ -45,7 +45,7 @@ async fn a_vital_event_leaves_after_one_second_and_a_signal_at_once() {
     let begun = Instant::now();
     beacon.post("crash", &1).vital();
     sleep(ms(1100)).await;
-    beacon.post("crash", &2).signal();
+    beacon.post("crash", &2).urgent();
     sleep(ms(10)).await;
     let at: Vec<Duration> = server.seen().iter().map(|seen| seen.at - begun).collect();
     assert_eq!(at, [ms(1000), ms(1100)]);

@@ -24,12 +24,12 @@ fn by_name(server: &Server) -> String {
 }
 
 fn durable(beacon: &Beacon, name: &str) -> Result<(), NotDurable> {
-    beacon.post("durable", &event(name, None)).signal().durable().wait_blocking(LONG)
+    beacon.post("durable", &event(name, None)).urgent().durable().wait_blocking(LONG)
 }
 
 fn trouble(beacon: &Beacon) -> Option<String> {
     match beacon.health().spool {
-        SpoolState::Trouble(why) => Some(why),
+        SpoolState::Failing(why) => Some(why),
         _ => None,
     }
 }
@@ -167,7 +167,7 @@ fn a_look_up_that_takes_longer_than_a_request_may_is_not_in_vain() {
     let hung = shim.hang("getaddrinfo");
     let builder = beacon(&shim, &by_name(&server)).request_time_limit(ms(300));
     let beacon = builder.build().expect("a beacon");
-    beacon.post("click", &event("click", None)).signal();
+    beacon.post("click", &event("click", None)).urgent();
     until("a failure", || beacon.health().last_error.is_some());
     drop(hung);
     until("the end of the look-up", || own_threads() <= 2);
@@ -186,7 +186,7 @@ fn a_look_up_that_never_ends_keeps_nobody_from_leaving() {
     let server = Server::start(Mode::Ok);
     let _hung = shim.hang("getaddrinfo");
     let own = beacon(&shim, &by_name(&server)).build().expect("a beacon");
-    own.post("click", &event("own", None)).signal();
+    own.post("click", &event("own", None)).urgent();
     let begun = Instant::now();
     let counters = balance(own.shutdown_blocking(secs(1)));
     assert_eq!((counters.spooled, counters.dropped_in_all()), (1, 0), "{counters:?}");
@@ -200,7 +200,7 @@ fn a_look_up_that_never_ends_keeps_nobody_from_leaving() {
         .expect("a runtime");
     let beside =
         beacon(&shim, &by_name(&server)).runtime(runtime.handle().clone()).build().expect("a beacon");
-    beside.post("click", &event("beside", None)).signal();
+    beside.post("click", &event("beside", None)).urgent();
     until("a request", || balanced(&beside).in_flight == 1);
     let counters = balance(runtime.block_on(beside.shutdown(secs(1))));
     assert_eq!((counters.dropped_in_all(), counters.queued), (0, 0), "{counters:?}");

@@ -98,7 +98,7 @@ fn does_nothing_without_an_order() {
             let beacon = order.beacon();
             for name in io::stdin().lines() {
                 let name = name.expect("a line");
-                let receipt = beacon.post("durable", &event(&name, order.user.as_deref())).signal().durable();
+                let receipt = beacon.post("durable", &event(&name, order.user.as_deref())).urgent().durable();
                 match receipt.wait_blocking(LONG) {
                     Ok(()) => say(&format!("ok {name}")),
                     Err(why) => say(&format!("no {name}: {why}, {:?}", beacon.health().spool)),
@@ -132,7 +132,7 @@ fn does_nothing_without_an_order() {
 
 /// Posts and says so once it is on disk.
 pub(crate) fn durable(beacon: &Beacon, name: &str, user: Option<&str>) {
-    let receipt = beacon.post("durable", &event(name, user)).signal().durable();
+    let receipt = beacon.post("durable", &event(name, user)).urgent().durable();
     if receipt.wait_blocking(LONG).is_ok() {
         say(&format!("ok {name}"));
     }

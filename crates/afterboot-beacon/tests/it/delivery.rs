@@ -45,10 +45,10 @@ fn an_endpoint_that_answers_wrongly_is_held_and_costs_nothing() {
         }
         beacon.post("durable", &event("durable", None)).durable().wait_blocking(LONG).expect("room");
         until("a held endpoint", || matches!(beacon.health().endpoint, EndpointState::Held { .. }));
-        let EndpointState::Held { why, .. } = beacon.health().endpoint else { panic!("it was held") };
+        let EndpointState::Held { reason, .. } = beacon.health().endpoint else { panic!("it was held") };
         match &mode {
-            Mode::Fixed(fixed) if fixed.status >= 300 => assert_eq!(why, HeldReason::Status(fixed.status)),
-            _ => assert!(matches!(why, HeldReason::NoAck(_)), "{mode:?}: {why:?}"),
+            Mode::Fixed(fixed) if fixed.status >= 300 => assert_eq!(reason, HeldReason::Status(fixed.status)),
+            _ => assert!(matches!(reason, HeldReason::NoAck(_)), "{mode:?}: {reason:?}"),
         }
         // The network says nothing about that.
         beacon.notify_online();
@@ -109,7 +109,7 @@ fn a_server_that_takes_only_small_bodies_gets_everything() {
     for (number, name) in names.iter().enumerate() {
         let event = event(name, None);
         let post = beacon.post("click", &event);
-        if number % 50 == 49 { drop(post.signal().durable()) } else { drop(post) }
+        if number % 50 == 49 { drop(post.urgent().durable()) } else { drop(post) }
     }
     let flushed = beacon.flush_blocking(secs(20));
     assert!(flushed.complete, "{flushed:?}");
@@ -128,7 +128,7 @@ fn a_server_that_takes_only_small_bodies_gets_everything() {
 fn an_event_that_is_too_large_alone_becomes_a_dead_letter_that_outlives_the_process() {
     let (server, root) = (Server::start(Mode::Fixed(Fixed::new(413))), Root::new());
     let beacon = root.beacon(&server).build().expect("a beacon");
-    beacon.post("click", &event("large", None)).signal();
+    beacon.post("click", &event("large", None)).urgent();
     let counters = balance(beacon.shutdown_blocking(secs(10)));
     assert_eq!((counters.dead, counters.spooled), (1, 0), "{counters:?}");
     let next = root.beacon(&server).build().expect("a beacon");
@@ -151,7 +151,7 @@ async fn while_the_server_fails_one_probe_at_a_time_leaves_however_much_is_poste
             beacon.post("click", &(round, number));
         }
         if round % 7 == 0 {
-            beacon.post("crash", &round).signal();
+            beacon.post("crash", &round).urgent();
         }
         balanced(&beacon);
         sleep(ms(100)).await;

@@ -32,7 +32,7 @@ fn down() -> ScriptedTransport {
 }
 
 fn trouble(beacon: &Beacon) -> bool {
-    matches!(beacon.health().spool, SpoolState::Trouble(_))
+    matches!(beacon.health().spool, SpoolState::Failing(_))
 }
 
 /// Every event that came, by what it says; none twice.
@@ -244,7 +244,7 @@ fn an_ack_for_a_row_that_was_written_late_deletes_no_other_row() {
         // What was left behind comes back later than all of this.
         let builder = beacon(&server, shim.options()).replay_spread(secs(36_000));
         let beacon = builder.request_time_limit(secs(200)).build().unwrap();
-        beacon.post("durable", &1).signal().durable().await.unwrap();
+        beacon.post("durable", &1).urgent().durable().await.unwrap();
         let hung = shim.hang("write");
         let late = beacon.post("durable", &2).durable();
         for _ in 0..70 {
@@ -253,7 +253,7 @@ fn an_ack_for_a_row_that_was_written_late_deletes_no_other_row() {
         assert!(late.await.is_err());
         drop(hung);
         until_well(&beacon).await;
-        beacon.post("durable", &3).signal().durable().await.unwrap();
+        beacon.post("durable", &3).urgent().durable().await.unwrap();
         sleep(secs(60)).await;
         assert_eq!(balanced(&beacon).acked, 1, "{:?}", beacon.counters());
         let rows = Connection::open(shim.processes()[0].join("spool.db")).unwrap();
@@ -350,12 +350,12 @@ async fn a_damaged_row_costs_its_own_events_and_no_others() {
         Some(event) if event.data.get() == "3" => Reply::After(secs(8), Box::new(Reply::Accept)),
         _ => Reply::Accept,
     });
-    beacon.post("click", &2).signal();
+    beacon.post("click", &2).urgent();
     beacon.notify_online();
     sleep(ms(10)).await;
     assert_eq!(balanced(&beacon).acked, 1);
     // It is in memory and on disk while the backlog is looked through.
-    beacon.post("durable", &3).signal().durable().await.unwrap();
+    beacon.post("durable", &3).urgent().durable().await.unwrap();
     sleep(secs(60)).await;
     assert_eq!(balanced(&beacon).acked, 2);
     beacon.set_user(Some("somebody"));

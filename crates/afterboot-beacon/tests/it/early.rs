@@ -15,7 +15,7 @@ async fn what_was_posted_before_there_was_a_beacon_comes_first_and_in_order() {
     EARLY.post("state", &1).merge_by("k");
     EARLY.post("state", &2).merge_by("k");
     EARLY.post("fails", &Fails);
-    EARLY.post("crash", &1).signal();
+    EARLY.post("crash", &1).urgent();
     assert_eq!(EARLY.len(), 6);
     let server = ScriptedTransport::accepting();
     let beacon = beacon(&server).allow("early", ["n"]).early(&EARLY).build().unwrap();

@@ -34,7 +34,7 @@ pub(crate) fn program(order: &Order, forks: u64) {
     // A fork inside a call of SQLite leaves its locks taken in the child, which then has no disk: no matter of this test.
     beacon
         .post("durable", &event("first", None))
-        .signal()
+        .urgent()
         .durable()
         .wait_blocking(LONG)
         .expect("room on the disk");
@@ -104,7 +104,7 @@ pub(crate) fn held_program(order: &Order, events: u64, leaves: bool) {
         let mut line = String::new();
         let _ = io::stdin().read_line(&mut line);
         if !line.is_empty() {
-            beacon.post("click", &event("child", None)).signal();
+            beacon.post("click", &event("child", None)).urgent();
             until("an empty beacon", || drained(&beacon) && beacon.counters().adopted == events);
             let counters = balance(beacon.shutdown_blocking(secs(10)));
             say(&format!("child {} {}", counters.posted, counters.acked));

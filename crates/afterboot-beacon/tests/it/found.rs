@@ -105,7 +105,7 @@ async fn what_is_left_of_a_row_at_the_shutdown_is_all_that_the_next_beacon_reads
             .map(|seq| if seq % 2 == 0 { Verdict::Retry } else { Verdict::Accepted })
             .collect();
         let body = serde_json::to_vec(&Ack::from_verdicts(&verdicts)).expect("an ack is JSON");
-        Reply::Answer(Response { status: 202, body, ..Response::default() })
+        Reply::Response(Response::new(202).with_body(body))
     });
     let second = beacon(&half);
     let patience = Instant::now() + Duration::from_secs(20);

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use afterboot_beacon::{HttpTransport, MAX_ANSWER, Token, Transport};
+use afterboot_beacon::{HttpTransport, MAX_RESPONSE, Token, Transport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -103,7 +103,7 @@ async fn a_token_that_no_header_may_hold_is_an_error_that_does_not_repeat_it() {
     let mut request = request(&body(&head(), [0]));
     request.token = Some(Token::new("two\nlines"));
     let error = transport(&server).send(request).await.expect_err("no header");
-    assert_eq!(error.to_string(), "authorization holds a character that no header may hold");
+    assert_eq!(error.to_string(), "authorization holds a character that is not allowed in a header");
     assert_eq!(server.ledger().connections, 0);
 }
 
@@ -136,16 +136,16 @@ async fn a_dropped_request_closes_its_connection_and_the_next_one_works() {
 /// B25: an ack is read to its end or not at all.
 #[tokio::test]
 async fn an_answer_of_success_that_is_too_long_is_no_answer() {
-    let server = Server::start(Mode::Fixed(Fixed::new(202).body(vec![b' '; MAX_ANSWER])));
+    let server = Server::start(Mode::Fixed(Fixed::new(202).body(vec![b' '; MAX_RESPONSE])));
     let transport = transport(&server);
     let answer = post(&transport, [0]).await.expect("just short enough");
-    assert_eq!(answer.body.len(), MAX_ANSWER);
-    server.set_mode(Mode::Fixed(Fixed::new(202).body(vec![b' '; MAX_ANSWER + 1])));
+    assert_eq!(answer.body.len(), MAX_RESPONSE);
+    server.set_mode(Mode::Fixed(Fixed::new(202).body(vec![b' '; MAX_RESPONSE + 1])));
     let error = post(&transport, [0]).await.expect_err("one too many").to_string();
     assert_eq!(error, "the answer, status 202, is over 65536 bytes: no ack is that long");
     // Without a length in front, as long as the server likes.
     let mut endless = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
-    endless.resize(4 * MAX_ANSWER, b' ');
+    endless.resize(4 * MAX_RESPONSE, b' ');
     let transport = HttpTransport::new(&says(endless).await).expect("an endpoint");
     assert!(post(&transport, [0]).await.is_err());
 }
@@ -153,9 +153,9 @@ async fn an_answer_of_success_that_is_too_long_is_no_answer() {
 /// B21: the status decides, however long the page that comes with it, and even where the page breaks off.
 #[tokio::test]
 async fn the_page_of_a_failure_is_cut_and_its_status_counts() {
-    let server = Server::start(Mode::Fixed(Fixed::new(413).body(vec![b'<'; 3 * MAX_ANSWER])));
+    let server = Server::start(Mode::Fixed(Fixed::new(413).body(vec![b'<'; 3 * MAX_RESPONSE])));
     let answer = post(&transport(&server), [0]).await.expect("an answer");
-    assert_eq!((answer.status, answer.body.len()), (413, MAX_ANSWER));
+    assert_eq!((answer.status, answer.body.len()), (413, MAX_RESPONSE));
     let broken = says(b"HTTP/1.1 400 Bad\r\ncontent-length: 100\r\n\r\nno".to_vec()).await;
     let transport = HttpTransport::new(&broken).expect("an endpoint");
     let answer = post(&transport, [0]).await.expect("an answer");
@@ -260,21 +260,24 @@ async fn a_tls_handshake_that_does_not_end_is_given_up() {
 #[test]
 fn an_address_that_is_not_taken_says_why_and_keeps_secrets() {
     let cases = [
-        ("", r#"is "", which is no address"#),
-        ("collect.example/v1", r#"is "collect.example/v1", which is no address"#),
+        ("", r#"is "", which is no URL"#),
+        ("collect.example/v1", r#"is "collect.example/v1", which is no URL"#),
         ("/v1/events", r#"is "/v1/events", which has no scheme"#),
         ("ftp://host/", r#"is "ftp://host/", which is of another scheme"#),
-        ("http://", r#"is "http://", which is no address"#),
-        ("http:///v1", r#"is "http:///v1", which is no address"#),
-        ("http://bücher.example/", r#"is "http://bücher.example/", which is no address"#),
-        ("http://host:0/", r#"is "http://host:0/", whose port is none: a port from 1 to 65535 is allowed"#),
-        ("http://host:/", r#"is "http://host:/", whose port is none"#),
+        ("http://", r#"is "http://", which is no URL"#),
+        ("http:///v1", r#"is "http:///v1", which is no URL"#),
+        ("http://bücher.example/", r#"is "http://bücher.example/", which is no URL"#),
+        (
+            "http://host:0/",
+            r#"is "http://host:0/", whose port is invalid: a port from 1 to 65535 is allowed"#,
+        ),
+        ("http://host:/", r#"is "http://host:/", whose port is invalid"#),
         ("http://host/#top", r#"is "http://host/#hidden", which has a fragment"#),
         ("http://host/?key=secret", r#"is "http://host/?hidden", which has a query"#),
         ("http://me:secret@host/", r#"is "http://hidden@host/", which holds credentials"#),
         ("http://secret@host/", r#"is "http://hidden@host/", which holds credentials"#),
         ("http://me:sec#ret@host/", r#"is "http://hidden", which has a fragment"#),
-        ("http://me:secret/@host/", r#"is "http://hidden@host/", whose port is none"#),
+        ("http://me:secret/@host/", r#"is "http://hidden@host/", whose port is invalid"#),
     ];
     for (url, expected) in cases {
         let error = HttpTransport::new(url).expect_err(url);

@@ -59,7 +59,7 @@ async fn purged_letters_are_gone_and_stay_counted() {
     let server = ScriptedTransport::new(|_| Reply::Status(400));
     let beacon = beacon(&server, folder.path());
     for n in 0..3 {
-        beacon.post("order", &n).signal();
+        beacon.post("order", &n).urgent();
         sleep(secs(1)).await;
     }
     let letters = beacon.dead_letters(None, 10).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_shutdown_sends_its_own_backlog_while_time_lasts() {
     assert_eq!(beacon.counters().spooled, 200);
     server.set_script(|_| Reply::After(Duration::from_millis(2), Box::new(Reply::Accept)));
     beacon.notify_online();
-    beacon.post("probe", &1).signal();
+    beacon.post("probe", &1).urgent();
     while beacon.counters().acked == 0 {
         sleep(Duration::from_millis(1)).await;
     }

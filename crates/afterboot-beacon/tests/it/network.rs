@@ -27,7 +27,7 @@ fn name(seen: &Seen) -> Option<String> {
 }
 
 fn answer(body: Vec<u8>) -> Reply {
-    Reply::Answer(Response { status: 202, body, ..Response::default() })
+    Reply::Response(Response::new(202).with_body(body))
 }
 
 /// B32: the answer to the first batch comes a second time, as that to the second.
@@ -52,7 +52,7 @@ async fn the_ack_of_another_batch_settles_nothing() {
     let beacon = virtually(&server).build().unwrap();
     let mut events = beacon.events();
     for n in 0..2 {
-        beacon.post("click", &n).signal();
+        beacon.post("click", &n).urgent();
         sleep(ms(100)).await;
     }
     sleep(secs(10)).await;
@@ -73,7 +73,7 @@ async fn an_ack_without_a_name_is_an_ack() {
         answer(serde_json::to_vec(&ack).expect("JSON"))
     });
     let beacon = virtually(&server).build().unwrap();
-    beacon.post("click", &1).signal();
+    beacon.post("click", &1).urgent();
     sleep(ms(100)).await;
     assert_eq!((beacon.counters().acked, server.requests()), (1, 1));
 }
@@ -114,7 +114,7 @@ impl tracing::Subscriber for Log {
         event.record(&mut line);
         self.lines.lock().unwrap().push(line.0);
         if let Some(beacon) = &self.posts_to {
-            beacon.post("log", event.metadata().name()).signal();
+            beacon.post("log", event.metadata().name()).urgent();
         }
     }
     fn enter(&self, _: &tracing::span::Id) {}
@@ -181,7 +181,7 @@ fn nothing_that_runs_for_the_client_is_heard_by_the_application() {
         let log = Log { posts_to: Some(beacon.clone()), ..hears.clone() };
         let _posts = tracing::subscriber::set_default(log);
         for n in 0..3 {
-            beacon.post("click", &n).signal();
+            beacon.post("click", &n).urgent();
             posts.fetch_add(1, Ordering::Relaxed);
             let patience = Instant::now() + secs(20);
             while beacon.counters().acked < n + 1 && Instant::now() < patience {
@@ -222,7 +222,7 @@ fn an_answer_that_came_while_the_process_was_stopped_is_read() {
         let builder = Beacon::builder("shop").endpoint(&url).runtime(Handle::current());
         let beacon = builder.request_time_limit(limit).build().unwrap();
         for n in 0..2_u64 {
-            beacon.post("click", &n).signal();
+            beacon.post("click", &n).urgent();
             let began = Instant::now();
             while has_come.try_recv().is_err() && began.elapsed() < secs(20) {
                 tokio::task::yield_now().await;
@@ -254,11 +254,11 @@ async fn an_outage_is_told_when_it_begins_and_when_it_is_over() {
     let _heard = tracing::subscriber::set_default(log.clone());
     let beacon = virtually(&server).build().unwrap();
     for n in 0..5 {
-        beacon.post("click", &n).signal();
+        beacon.post("click", &n).urgent();
     }
     sleep(secs(1)).await;
     assert_eq!(log.lines().len(), 1, "{:?}", log.lines());
-    beacon.post("click", &5).signal();
+    beacon.post("click", &5).urgent();
     sleep(secs(60)).await;
     let lines = log.lines();
     assert_eq!(lines.len(), 2, "{lines:?}");
@@ -279,7 +279,7 @@ async fn a_held_endpoint_is_told_once_for_each_reason() {
     let log = Log::default();
     let _heard = tracing::subscriber::set_default(log.clone());
     let beacon = virtually(&server).build().unwrap();
-    beacon.post("click", &1).signal();
+    beacon.post("click", &1).urgent();
     sleep(secs(3600)).await;
     let lines = log.lines();
     assert_eq!(lines.len(), 3, "{lines:?}");

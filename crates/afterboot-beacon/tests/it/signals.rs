@@ -79,7 +79,7 @@ pub(crate) fn impatient(order: &Order) {
     let beacon = order.beacon();
     let coming = beacon.on_signal(secs(10));
     beacon.checkpoint_blocking(secs(0));
-    beacon.post("buffered", &event(&order.name, None)).signal();
+    beacon.post("buffered", &event(&order.name, None)).urgent();
     say("ready");
     let left = coming.wait_blocking().expect("a signal");
     say(&format!("left spooled {}", left.counters.spooled));

@@ -39,7 +39,7 @@ fn after_a_restart_only_the_rows_of_who_is_there_and_of_nobody_are_sent() {
     until_arrived(&server, &[of("b"), of("nobody")].concat());
     // A second look at the disk, after the first one's rows are through.
     as_b.post("durable", &event("last of b", Some("b")))
-        .signal()
+        .urgent()
         .durable()
         .wait_blocking(LONG)
         .expect("room");
@@ -50,7 +50,7 @@ fn after_a_restart_only_the_rows_of_who_is_there_and_of_nobody_are_sent() {
     assert_eq!(root.processes().len(), 1, "the rows of a are still there");
 
     let as_nobody = root.beacon(&server).build().expect("a beacon");
-    as_nobody.post("click", &event("nobody again", None)).signal();
+    as_nobody.post("click", &event("nobody again", None)).urgent();
     until_arrived(&server, &["nobody again".to_owned()]);
     balance(as_nobody.shutdown_blocking(secs(5)));
     assert_eq!(arrived().len(), 16, "{:?}", arrived());
@@ -71,7 +71,7 @@ fn rows_wait_for_their_user_within_a_process_too() {
     let beacon = root.beacon(&server).user("b").build().expect("a beacon");
     until("rows of b and of nobody", || balanced(&beacon).acked == 14);
     beacon.set_user(Some("c"));
-    beacon.post("click", &event("of c", Some("c"))).signal();
+    beacon.post("click", &event("of c", Some("c"))).urgent();
     until_arrived(&server, &["of c".to_owned()]);
     assert_eq!(balanced(&beacon).adopted, 14);
     beacon.set_user(Some("a"));
@@ -98,7 +98,7 @@ fn users_that_change_at_every_turn_are_told_apart_through_failures_and_the_spool
             if durable {
                 drop(post.durable());
             } else {
-                post.signal();
+                post.urgent();
             }
             names.push(name);
             if number % 30 == 29 {

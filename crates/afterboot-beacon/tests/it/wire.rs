@@ -193,7 +193,11 @@ proptest! {
     ) {
         let [posted, adopted, acked, rejected, merged, dead, spooled, queued, in_flight] = numbers;
         let dropped = BTreeMap::from([("queue_full".to_owned(), dropped)]);
-        let counters = Counters { posted, adopted, acked, rejected, dropped, merged, dead, spooled, queued, in_flight };
+        let mut counters = Counters::default();
+        (counters.posted, counters.adopted, counters.acked) = (posted, adopted, acked);
+        (counters.rejected, counters.dropped, counters.merged) = (rejected, dropped, merged);
+        (counters.dead, counters.spooled) = (dead, spooled);
+        (counters.queued, counters.in_flight) = (queued, in_flight);
         let headers = Headers {
             sent_at, mono, boot: "b-1".to_owned(), events_boot: "b-0".to_owned(), attempt, sender, counters,
             batch: (attempt % 2 == 0).then(|| format!("{sender}-{mono}")),

@@ -53,7 +53,7 @@ pub(crate) fn body(head: &Head, seqs: impl IntoIterator<Item = u64>) -> Vec<u8> 
 }
 
 pub(crate) fn request(body: &[u8]) -> Request {
-    Request { body: gzip(body).into(), headers: headers(1), token: Some(Token::new("secret-1")) }
+    Request::new(gzip(body).into(), headers(1), Some(Token::new("secret-1")))
 }
 
 /// Sends these numbers of [`STREAM`].

@@ -23,7 +23,7 @@ const PAGE: usize = 100;
 enum Stop {
     /// It could not be done: exit code 1.
     Failed(String),
-    /// Whoever reads the output has gone, which is no fault.
+    /// The reader of the output is gone, which is no failure.
     Unread,
 }
 
@@ -42,9 +42,9 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Does what the arguments say, without the program's name. Answers the exit code: 0 done, 1 failed, 2 not understood.
+/// Runs the command with these arguments, without the program's name. Returns the exit code: 0 done, 1 failed, 2 usage.
 ///
-/// Whatever comes out of a spool was written by somebody else and is escaped on its way to a terminal.
+/// Text from a spool is untrusted and is escaped for the terminal.
 pub fn command_line(
     args: impl IntoIterator<Item = OsString>,
     out: &mut impl Write,

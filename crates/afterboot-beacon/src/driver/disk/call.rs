@@ -112,7 +112,7 @@ impl Call {
     pub(super) fn run(self, open: &mut Option<Spool>, durability: Durability, now: &Stamp) -> Done {
         match self {
             Call::Open { options, app, last_row } => {
-                // Where there is one already, this changes nothing for anybody.
+                // Where there is one already, this changes nothing.
                 let opened = match open {
                     Some(_) => Ok(()),
                     None => Spool::open_after(&options, &app, last_row).map(|spool| *open = Some(spool)),

@@ -37,7 +37,7 @@ impl Disk {
         let first = lock(&self.shared.quality).spool_trouble.replace(why.to_owned()).is_none();
         if first {
             tracing::warn!(why, "the spool does not work: events stay in memory");
-            self.shared.emit(|| BeaconEvent::SpoolTrouble { why: why.to_owned() });
+            self.shared.emit(|| BeaconEvent::SpoolFailed { reason: why.to_owned() });
         }
     }
 
@@ -48,7 +48,7 @@ impl Disk {
             self.shared.core().spool_found();
         }
         if lock(&self.shared.quality).spool_trouble.take().is_some() {
-            self.shared.emit(|| BeaconEvent::SpoolBack);
+            self.shared.emit(|| BeaconEvent::SpoolRecovered);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::spool::{
 };
 use crate::wire::{self, Gap, gunzip};
 
-/// The clocks that the spool tells ages by.
+/// The clocks that the spool computes ages from.
 pub(super) fn stamp(now: Now) -> Stamp {
     Stamp { wall: now.wall, mono: now.mono, boot: boot_id() }
 }
@@ -109,7 +109,7 @@ fn expires(until: Option<&Until>, life: Duration, now: Now) -> u64 {
 pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now) {
     let goes = |row: i64| put.evicted.iter().any(|gone| gone.id.0 == row);
     let rows = batches.into_iter().zip(&put.ids).map(|(batch, id)| (batch, id.0));
-    // There is no room for it: whoever waits must not hear that it is on disk.
+    // There is no room for it: its receipts must not report that it is on disk.
     let (refused, rows): (Vec<_>, Vec<_>) =
         rows.partition(|(batch, row)| !batch.receipts.is_empty() && goes(*row));
     let kept = |gone: &&spool::Evicted| !refused.iter().any(|(_, row)| *row == gone.id.0);
@@ -140,7 +140,7 @@ pub(super) fn letters_dropped(core: &mut Core, gone: &[spool::Evicted]) {
     }
 }
 
-/// What nobody can read of our own.
+/// Our own rows and files that cannot be read.
 pub(super) fn lost(core: &mut Core, lost: Lost) {
     if lost.file {
         core.forget_file();

@@ -13,7 +13,7 @@ use crate::wire;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Post { vital: bool, key: Option<u8>, signal: bool, durable: bool, size: u16, keep: u16 },
+    Post { vital: bool, key: Option<u8>, urgent: bool, durable: bool, size: u16, keep: u16 },
     Wait(u16),
     Take,
     Settle { which: u8, how: u8, verdicts: Vec<u8> },
@@ -33,7 +33,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (any::<bool>(), prop::option::of(0..3u8), prop::bool::weighted(0.1), prop::bool::weighted(0.1), 0..2000u16, 1..20_000u16)
-            .prop_map(|(vital, key, signal, durable, size, keep)| Step::Post { vital, key, signal, durable, size, keep }),
+            .prop_map(|(vital, key, urgent, durable, size, keep)| Step::Post { vital, key, urgent, durable, size, keep }),
         3 => (0..7000u16).prop_map(Step::Wait),
         4 => Just(Step::Take),
         4 => (any::<u8>(), 0..6u8, prop::collection::vec(0..3u8, 10)).prop_map(|(which, how, verdicts)| Step::Settle { which, how, verdicts }),
@@ -175,13 +175,13 @@ impl World {
     fn take(&mut self, step: &Step) {
         let now = self.now();
         match step {
-            Step::Post { vital, key, signal, durable, size, keep } => {
+            Step::Post { vital, key, urgent, durable, size, keep } => {
                 let key = key.map(|key| key.to_string());
                 let receipt = durable.then(super::receipt);
                 let wish = Wish {
-                    priority: if *vital || *signal { Priority::Vital } else { Priority::Basic },
+                    priority: if *vital || *urgent { Priority::Vital } else { Priority::Basic },
                     merge: key.as_deref().filter(|_| !durable),
-                    signal: *signal,
+                    urgent: *urgent,
                     receipt,
                     keep: u64::from(*keep),
                 };

@@ -224,13 +224,13 @@ fn an_event_in_memory_only_does_not_hide_behind_a_durable_one() {
     post(
         &mut core,
         "on disk",
-        Wish { signal: true, priority: Priority::Vital, receipt, ..Wish::default() },
+        Wish { urgent: true, priority: Priority::Vital, receipt, ..Wish::default() },
         at(0),
     )
     .unwrap();
     let batch = core.take_for_disk(at(0)).remove(0);
     core.spooled(vec![(batch, 1)], at(1));
-    post(&mut core, "in memory", Wish { signal: true, priority: Priority::Vital, ..Wish::default() }, at(1))
+    post(&mut core, "in memory", Wish { urgent: true, priority: Priority::Vital, ..Wish::default() }, at(1))
         .unwrap();
     let first = core.take(at(2)).unwrap();
     fail(&mut core, first, at(3));

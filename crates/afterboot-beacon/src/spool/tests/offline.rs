@@ -63,10 +63,7 @@ fn nothing_is_changed_in_the_directory_of_a_living_process() {
     ] {
         assert!(error.is_live());
         let said = error.to_string();
-        assert!(
-            said.ends_with("belongs to a process that runs: use the dead letters of its beacon"),
-            "{said}"
-        );
+        assert!(said.ends_with("belongs to a running process: use the dead letters of its beacon"), "{said}");
     }
     assert_eq!(living.list_dead(None, 9).unwrap().len(), 1);
 }

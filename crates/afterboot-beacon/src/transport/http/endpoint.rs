@@ -9,7 +9,7 @@ const SCHEMES: &str = if cfg!(feature = "tls") {
     "http://, a host and a path are"
 };
 
-/// An endpoint that [`HttpTransport`](super::HttpTransport) does not take.
+/// A URL that [`HttpTransport`](super::HttpTransport) cannot use.
 #[derive(Debug)]
 pub struct EndpointError(Why);
 
@@ -54,12 +54,12 @@ impl std::error::Error for EndpointError {
 
 pub(super) fn parse(url: &str) -> Result<Uri, EndpointError> {
     let wrong = |wrong, allowed| Err(EndpointError::url(url, wrong, allowed));
-    // Before the parser, which drops a fragment without a word.
+    // Before the parser, which drops a fragment silently.
     if url.contains('#') {
         return wrong("which has a fragment", SCHEMES);
     }
     let Ok(uri) = url.parse::<Uri>() else {
-        return wrong("which is no address (a host beyond ASCII is written in its xn-- form)", SCHEMES);
+        return wrong("which is no URL (a host beyond ASCII is written in its xn-- form)", SCHEMES);
     };
     match uri.scheme_str() {
         Some("http") => {}
@@ -81,7 +81,7 @@ pub(super) fn parse(url: &str) -> Result<Uri, EndpointError> {
     }
     let has_port = authority.len() > host.len();
     if has_port && uri.port_u16().is_none_or(|port| port == 0) {
-        return wrong("whose port is none", "a port from 1 to 65535 is");
+        return wrong("whose port is invalid", "a port from 1 to 65535 is");
     }
     Ok(uri)
 }

@@ -15,13 +15,13 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::oneshot;
 use tower_service::Service;
 
-/// An answer that came when nobody waited any more is kept so long for the next who asks.
+/// A result that came too late is kept for this long, for the next request.
 const KEPT: Duration = Duration::from_secs(60);
 
 type Found = io::Result<Vec<SocketAddr>>;
 
-/// Looks one name up, the endpoint's: one look-up at a time, which all who ask meanwhile share. One that hangs costs
-/// its thread, and no other thread of anybody's.
+/// Looks one name up, the endpoint's: one look-up at a time, which concurrent requests share. One that hangs costs
+/// its own thread and no other.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names(Arc<Mutex<State>>);
 

@@ -74,7 +74,7 @@ impl Transport for Meddles {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let beacon = self.beacon.lock().unwrap().clone();
         if let (Some(beacon), 0..20) = (&beacon, call) {
-            beacon.post("meddled", &call).signal();
+            beacon.post("meddled", &call).urgent();
             beacon.set_user(Some(if call.is_multiple_of(2) { "a" } else { "b" }));
             beacon.notify_online();
             assert!(beacon.counters().balances());
@@ -94,7 +94,7 @@ fn a_transport_may_meddle() {
         let transport =
             Meddles { inner: server.clone(), beacon: Arc::clone(&slot), calls: AtomicU64::new(0) };
         let beacon = Beacon::builder("shop").transport(transport).build().unwrap();
-        beacon.post("first", &0).signal();
+        beacon.post("first", &0).urgent();
         *slot.lock().unwrap() = Some(beacon);
         for _ in 0..2000 {
             if slot.lock().unwrap().is_none() {
@@ -102,7 +102,7 @@ fn a_transport_may_meddle() {
             }
             thread::park_timeout(Duration::from_millis(5));
             if let Some(beacon) = &*slot.lock().unwrap() {
-                beacon.post("more", &0).signal();
+                beacon.post("more", &0).urgent();
                 beacon.notify_online();
             }
         }
@@ -165,8 +165,8 @@ async fn every_call_takes_every_time() {
             .build()
             .unwrap();
         for keep in [Duration::ZERO, Duration::MAX] {
-            beacon.post("a", &1).keep_for(keep).delay(Duration::MAX);
-            beacon.post("a", &1).keep_for(keep).delay(Duration::ZERO).merge_by("");
+            beacon.post("a", &1).expiry(keep).delay(Duration::MAX);
+            beacon.post("a", &1).expiry(keep).delay(Duration::ZERO).merge_by("");
         }
         let hangs = matches!(reply, Reply::Hang);
         assert_eq!(timeout(secs(3600), beacon.flush(Duration::MAX)).await.is_err(), hangs);

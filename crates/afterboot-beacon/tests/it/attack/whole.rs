@@ -84,13 +84,13 @@ impl World<'_> {
             post = post.vital();
         }
         if wish.signal {
-            post = post.signal();
+            post = post.urgent();
         }
         if let Some(delay) = wish.delay {
             post = post.delay(delay);
         }
         if let Some(keep) = wish.keep {
-            post = post.keep_for(keep);
+            post = post.expiry(keep);
         }
         if let Some(key) = &key {
             post = post.merge_by(key);

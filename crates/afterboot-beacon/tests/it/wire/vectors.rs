@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use afterboot_beacon::wire::{
     Ack, Batch, BatchWriter, Headers, MAX_BODY, MAX_EVENTS, Verdict, WIRE_VERSION, encode_event, names,
 };
-use afterboot_beacon::{MAX_ANSWER, wire};
+use afterboot_beacon::{MAX_RESPONSE, wire};
 
 const WIRE_MD: &str = include_str!("../../../WIRE.md");
 
@@ -110,7 +110,7 @@ fn the_numbers_in_the_text_are_those_of_the_code() {
     let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
     assert!(WIRE_MD.starts_with(&format!("# The wire format, version {WIRE_VERSION}\n")));
     assert!(WIRE_MD.contains(&format!("at most {MAX_EVENTS} events and {} bytes", thousands(MAX_BODY))));
-    assert!(WIRE_MD.contains(&format!("up to {} bytes of an answer", thousands(MAX_ANSWER))));
+    assert!(WIRE_MD.contains(&format!("up to {} bytes of an answer", thousands(MAX_RESPONSE))));
     for priority in [wire::Priority::Vital, wire::Priority::Basic] {
         assert!(WIRE_MD.contains(&format!("`{}`", priority.as_str())));
     }

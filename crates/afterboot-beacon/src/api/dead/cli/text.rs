@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-/// Text of somebody else's on one line of a terminal: what would move the cursor, change the order of what is read or
+/// Untrusted text on one line of a terminal: what would move the cursor, change the order of what is read or
 /// hide is written as `\u{..}`, and a backslash is doubled, so that no text looks like another's escape.
 pub(super) fn safe(text: &str) -> String {
     visible(&text.replace('\\', "\\\\"))

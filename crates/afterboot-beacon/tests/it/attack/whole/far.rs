@@ -115,7 +115,7 @@ impl Far {
                 6 => Reply::RetryAfter(503, "2".to_owned()),
                 7 => Reply::Hang,
                 8 => Reply::Broken,
-                9 => Reply::Answer(response(&Ack::all_accepted(names.len() + 1))),
+                9 => Reply::Response(response(&Ack::all_accepted(names.len() + 1))),
                 10 => self.partial(&names),
                 _ => Reply::Accept,
             },
@@ -143,10 +143,10 @@ impl Far {
                 }
             });
         }
-        Reply::Answer(response(&Ack::from_verdicts(&verdicts)))
+        Reply::Response(response(&Ack::from_verdicts(&verdicts)))
     }
 }
 
 fn response(ack: &Ack) -> Response {
-    Response { status: 202, body: serde_json::to_vec(ack).unwrap(), ..Response::default() }
+    Response::new(202).with_body(serde_json::to_vec(ack).unwrap())
 }
