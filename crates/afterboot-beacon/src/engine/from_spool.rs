@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::batch::Batch;
 use super::core::Core;
@@ -13,6 +14,9 @@ use super::receipt::NotDurable;
 use super::time::{Moment, Now};
 use crate::base::bounds::MAX_LETTER;
 use crate::wire::Gap;
+
+/// What was in the way is gone by then, or hangs.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Core {
     /// These batches are in these rows now. One with receipts stays in memory as well, to be sent in its time.
@@ -165,6 +169,14 @@ impl Core {
     pub(crate) fn replay_user(&mut self) -> Option<String> {
         self.replay_again = false;
         self.user.clone().filter(|user| user.len() <= MAX_LETTER)
+    }
+
+    /// The spools of other processes could not be read because another thread was at one: mostly for a moment.
+    pub(crate) fn look_again(&mut self, now: Now) {
+        let soon = now.at.saturating_add(LOOK_AGAIN);
+        if self.has_spool {
+            self.replay_at = Some(self.replay_at.map_or(soon, |before| before.min(soon)));
+        }
     }
 
     /// Rows in memory, which a listing leaves out.

@@ -2,14 +2,10 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::time::Duration;
 
 use super::batch::Batch;
 use super::core::Core;
 use super::time::{Moment, Now};
-
-/// What was in the way is gone by then, or hangs.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Core {
     /// Replays the spool from a random moment on, after the start and after every recovery: replicas that come back
@@ -20,14 +16,6 @@ impl Core {
             let wait = self.endpoint.some_time_within(self.limits.replay_spread);
             self.replay_at = Some(now.at.saturating_add(wait));
             self.wake_at = Moment::ZERO;
-        }
-    }
-
-    /// The spools of other processes could not be read because another thread was at one: mostly for a moment.
-    pub(crate) fn look_again(&mut self, now: Now) {
-        let soon = now.at.saturating_add(LOOK_AGAIN);
-        if self.has_spool {
-            self.replay_at = Some(self.replay_at.map_or(soon, |before| before.min(soon)));
         }
     }
 
