@@ -63,7 +63,7 @@ async fn a_log_that_somebody_else_holds_back_is_bounded() {
         assert!(log() < 32 << 20, "the log has {} bytes", log());
     }
     let why = refused.expect("an end").to_string();
-    assert!(why.contains("log") && why.contains("reads"), "{why}");
+    assert!(why.contains("log") && why.contains("reader"), "{why}");
     assert!(trouble(&beacon));
     balanced(&beacon);
     drop(reading);
