@@ -1,6 +1,7 @@
 //! Tools and bounds that know nothing of batches.
 
 pub(crate) mod bounds;
+pub(crate) mod faults;
 pub(crate) mod lock;
 pub(crate) mod machine;
 pub(crate) mod quiet;

@@ -11,6 +11,7 @@ use super::error::Error;
 use super::intake::VITAL_AT_MOST;
 use super::launch;
 use crate::base::bounds::EXPIRY;
+use crate::base::faults::Machine;
 use crate::base::random::random;
 use crate::engine::Limits;
 #[cfg(feature = "spool")]
@@ -56,6 +57,7 @@ pub struct BeaconBuilder {
     early: Option<&'static Early>,
     runtime: Option<Handle>,
     wall: Wall,
+    machine: Machine,
     seed: Option<u64>,
     faults: Vec<String>,
     #[cfg(feature = "spool")]
@@ -96,6 +98,7 @@ impl BeaconBuilder {
             early: None,
             runtime: None,
             wall: Wall::System,
+            machine: Machine::new(),
             seed: None,
             faults: Vec::new(),
             #[cfg(feature = "spool")]
@@ -269,6 +272,12 @@ impl BeaconBuilder {
         self
     }
 
+    /// Runs on this machine, for tests: see [`Machine`].
+    pub fn machine(mut self, machine: &Machine) -> BeaconBuilder {
+        self.machine = machine.clone();
+        self
+    }
+
     /// Seeds the jitter of all waits, for tests.
     pub fn seed(mut self, seed: u64) -> BeaconBuilder {
         self.seed = Some(seed);
@@ -286,7 +295,11 @@ impl BeaconBuilder {
             return Err(Error::config(self.faults));
         };
         #[cfg(feature = "spool")]
-        let disk = DiskOptions { spool: self.spool, durability: self.durability };
+        let disk = DiskOptions {
+            spool: self.spool,
+            durability: self.durability,
+            machine: self.machine.clone(),
+        };
         #[cfg(not(feature = "spool"))]
         let disk = DiskOptions;
         let settings = Settings {
@@ -299,6 +312,7 @@ impl BeaconBuilder {
             expiry: self.expiry,
             allow: self.allow,
             wall: self.wall,
+            machine: self.machine,
             disk,
         };
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random()));

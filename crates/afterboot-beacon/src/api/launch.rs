@@ -58,7 +58,7 @@ pub(crate) fn start(
     // tokio's clock is the runtime's.
     let clock = {
         let _inside = place.handle().enter();
-        Clock::start(settings.wall)
+        Clock::start(settings.wall, settings.machine.clone())
     };
     let now = clock.now();
     let mut core = core(settings, seed, settings.disk.has_spool());
@@ -105,7 +105,7 @@ fn start_in_child(settings: &Settings, user: Option<String>, session: Option<Str
         Ok((shared, _)) => shared,
         Err(error) => {
             tracing::warn!(%error, "no beacon in this forked process: its events are counted and not sent");
-            let clock = Clock::start(settings.wall);
+            let clock = Clock::start(settings.wall, settings.machine.clone());
             let mut core = core(settings, seed, false);
             core.close();
             let (commands, _) = mpsc::unbounded_channel();

@@ -1,4 +1,5 @@
-//! A transport for tests: it runs in virtual time, records every request and replies as scripted.
+//! A transport for tests: it runs in virtual time, records every request and replies as scripted. And a machine whose wall clock is
+//! set, and which has no threads to give.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -6,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+pub use crate::base::faults::Machine;
 use crate::base::lock::lock;
 use crate::transport::{Request, Response, Sending, Transport, TransportError};
 use crate::wire::{self, Ack, Headers, gunzip};

@@ -159,9 +159,13 @@ impl Core {
     }
 
     #[cfg(feature = "spool")]
-    pub(crate) fn spool_found(&mut self) {
+    pub(crate) fn spool_found(&mut self, now: Now) {
         self.has_spool = true;
         self.wake_at = Moment::ZERO;
+        // A replay that there was a reason for meanwhile could not be scheduled.
+        if self.replay_again {
+            self.schedule_replay(now);
+        }
     }
 
     /// Changes the user: earlier events are sealed under the previous one.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::base::faults::Machine;
 #[cfg(feature = "spool")]
 use crate::base::machine::boot_id;
 use crate::base::machine::{millis, mono_ms, since_start};
@@ -27,11 +28,13 @@ pub(crate) struct Clock {
     wall_at_base: u64,
     mono_at_base: u64,
     wall: Wall,
+    machine: Machine,
 }
 
 impl Clock {
-    pub(crate) fn start(wall: Wall) -> Clock {
-        Clock { base: Instant::now(), wall_at_base: system_ms(), mono_at_base: mono_ms(), wall }
+    pub(crate) fn start(wall: Wall, machine: Machine) -> Clock {
+        let base = Instant::now();
+        Clock { base, wall_at_base: system_ms(), mono_at_base: mono_ms(), wall, machine }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -41,7 +44,7 @@ impl Clock {
             Wall::System => (system_ms(), since_start().map_or(counted, millis)),
             Wall::Tokio => (self.wall_at_base + at.as_millis() as u64, counted),
         };
-        Now { at, wall, mono }
+        Now { at, wall: self.machine.wall(wall), mono }
     }
 
     pub(crate) fn instant(&self, at: Duration) -> Option<Instant> {
@@ -63,11 +66,11 @@ mod tests {
     #[cfg(all(feature = "spool", target_os = "linux"))]
     #[tokio::test(start_paused = true)]
     async fn the_machines_time_is_the_systems_own() {
-        let clock = Clock::start(Wall::System);
+        let clock = Clock::start(Wall::System, Machine::new());
         // Time that this process knows of, and the machine does not.
         tokio::time::advance(Duration::from_secs(10_000)).await;
         let (mono, system) = (clock.now().mono, since_start().map(millis).unwrap_or_default());
         assert!(mono <= system && mono + 60_000 > system, "{mono} ms, the system says {system}");
-        assert!(Clock::start(Wall::Tokio).now().mono.abs_diff(mono) < 60_000);
+        assert!(Clock::start(Wall::Tokio, Machine::new()).now().mono.abs_diff(mono) < 60_000);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::clock::Wall;
 use super::privacy::AllowLists;
 use super::token_source::TokenSource;
+use crate::base::faults::Machine;
 use crate::engine::Limits;
 #[cfg(feature = "spool")]
 use crate::spool::{Durability, SpoolOptions};
@@ -31,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) expiry: Duration,
     pub(crate) allow: AllowLists,
     pub(crate) wall: Wall,
+    pub(crate) machine: Machine,
     pub(crate) disk: DiskOptions,
 }
 
@@ -53,6 +55,7 @@ pub(crate) struct Delays {
 pub(crate) struct DiskOptions {
     pub(crate) spool: Option<SpoolOptions>,
     pub(crate) durability: Durability,
+    pub(crate) machine: Machine,
 }
 
 #[cfg(feature = "spool")]

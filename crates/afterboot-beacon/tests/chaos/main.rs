@@ -1,5 +1,5 @@
-//! Chaos: random programs of posts of every kind, users, checkpoints, jumps of the clock, and faults of the network and the
-//! disk, over a whole beacon with its real spool, and over the next one that finds what it left; each with a deadline.
+//! Chaos: random programs of posts of every kind, users, checkpoints, jumps of the clock, and faults of the network, the disk,
+//! the wall clock and the threads, over a whole beacon with its real spool, and over the next one that finds what it left; each with a deadline.
 //! `world.rs` says what must hold.
 //!
 //! ```sh
@@ -40,7 +40,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 const THREADS: usize = 4;
 
-/// B1, B2, B6, B8, B16, B18, B23, B25, B28, B32
+/// B1, B2, B6, B8, B16, B18, B23, B25, B28, B29, B31, B32
 #[test]
 fn every_law_holds_in_every_program() {
     let asked = std::env::var("AFTERBOOT_CHAOS").ok();

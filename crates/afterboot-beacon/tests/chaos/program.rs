@@ -104,6 +104,10 @@ pub(crate) enum Act {
     Corrupt(Corruption),
     /// Somebody else holds the database for so many real milliseconds.
     Lock(u64),
+    /// The wall clock is set by so many milliseconds.
+    Clock(i64),
+    /// There are threads to be had for the disk, or there is none.
+    Threads(bool),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,13 +118,20 @@ pub(crate) enum Corruption {
     Pages,
 }
 
+/// Milliseconds: seconds, an hour, a week and forty years, forward and back.
+const STEPS: [i64; 8] =
+    [-4_000, 4_000, 3_600_000, -3_600_000, 604_800_000, -604_800_000, 1_262_304_000_000, -1_262_304_000_000];
+
+/// Tells the numbers for the machine from the others.
+const MACHINE: u64 = 0x6d61_6368_696e_6500;
+
 impl Program {
     pub(crate) fn of(seed: u64) -> Program {
         let random = &mut Random::new(seed);
         // Faults of one kind at a time in a part of the programs: what one hides, the other shows.
         let faulty_disk = random.often(60);
         let length = 5 + random.below(60);
-        Program {
+        let mut program = Program {
             seed,
             events: random.one(&[1, 5, 40, 20_000, 20_000]),
             batch_events: random.one(&[1, 10, 100]),
@@ -130,6 +141,34 @@ impl Program {
             spread: random.one(&[0, 30]),
             mood: random.one(&MOODS),
             acts: (0..length).map(|_| act(random, faulty_disk)).collect(),
+        };
+        program.trouble_the_machine();
+        program
+    }
+
+    /// By numbers of its own, so that the rest of a seed's program stays what it was.
+    fn trouble_the_machine(&mut self) {
+        let random = &mut Random::new(self.seed ^ MACHINE);
+        let (clock, threads) = (random.often(50), random.often(40));
+        let (mut steps, mut refusals) = (0, 0);
+        if clock {
+            steps = 1 + random.below(4);
+        }
+        if threads {
+            refusals = 1 + random.below(3);
+        }
+        for _ in 0..steps {
+            let by = random.one(&STEPS);
+            self.acts.insert(random.below(self.acts.len() + 1), Act::Clock(by));
+        }
+        for _ in 0..refusals {
+            let from = random.below(self.acts.len() + 1);
+            self.acts.insert(from, Act::Threads(false));
+            // A thread is asked for by a beacon that begins: without one, this is no trouble.
+            let ms = budget(random);
+            self.acts.insert(from + 1, Act::Restart { ms, says_so: random.often(80) });
+            let until = from + 2 + random.below(self.acts.len() - from - 1);
+            self.acts.insert(until, Act::Threads(true));
         }
     }
 

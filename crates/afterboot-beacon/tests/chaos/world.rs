@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use afterboot_beacon::testing::ScriptedTransport;
+use afterboot_beacon::testing::{Machine, ScriptedTransport};
 use afterboot_beacon::wire::Counters;
 use afterboot_beacon::{Beacon, SpoolOptions};
 use serde_json::json;
@@ -33,12 +33,15 @@ struct World<'a> {
     /// Each copy of the disk at the moment of a kill is a root of its own.
     kills: u32,
     server: Arc<Mutex<Server>>,
+    machine: Machine,
     beacon: Beacon,
     other: Option<Beacon>,
     user: usize,
     next: u32,
     /// Who posted what.
     posted: Vec<(String, usize)>,
+    /// How many of them have an end of their own.
+    mortals: u64,
     /// Durable posts whose receipts said yes.
     promised: Arc<Mutex<BTreeSet<String>>>,
     /// What the program did to the disk since a post makes its receipt worth nothing.
@@ -54,17 +57,20 @@ pub(crate) fn run(program: &Program) {
     runtime.block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
         let server = Arc::new(Mutex::new(Server::new(program.seed)));
-        let beacon = build(program, folder.path().join("0"), &server, 0);
+        let machine = Machine::new();
+        let beacon = build(program, folder.path().join("0"), &server, &machine, 0);
         let mut world = World {
             program,
             folder,
             kills: 0,
             server,
+            machine,
             beacon,
             other: None,
             user: 0,
             next: 0,
             posted: Vec::new(),
+            mortals: 0,
             promised: Arc::default(),
             epoch: Arc::default(),
             lost: 0,
@@ -80,12 +86,19 @@ pub(crate) fn run(program: &Program) {
     });
 }
 
-fn build(program: &Program, root: PathBuf, server: &Arc<Mutex<Server>>, user: usize) -> Beacon {
+fn build(
+    program: &Program,
+    root: PathBuf,
+    server: &Arc<Mutex<Server>>,
+    machine: &Machine,
+    user: usize,
+) -> Beacon {
     let mind = Arc::clone(server);
     let mut builder = Beacon::builder("shop")
         .transport(ScriptedTransport::new(move |seen| locked(&mind).answer(seen)))
         .runtime(tokio::runtime::Handle::current())
         .wall_from_tokio()
+        .machine(machine)
         .seed(program.seed)
         .max_events(program.events)
         .batch_events(program.batch_events)
@@ -118,6 +131,7 @@ impl World<'_> {
         self.next += 1;
         let data = json!({"name": name, "user": USERS[self.user], "pad": "x".repeat(wish.size)});
         self.posted.push((name.clone(), self.user));
+        self.mortals += u64::from(wish.keep.is_some());
         let key = wish.merge.map(|key| key.to_string());
         let mut post = self.beacon.post("r\n\"", &data);
         if wish.vital {
@@ -206,11 +220,13 @@ impl World<'_> {
                 disk::corrupt(&self.root(), how);
             }
             Act::Lock(time) => disk::lock(&self.root(), ms(time)),
+            Act::Clock(by) => self.machine.set_wall_by(by),
+            Act::Threads(there_are) => self.machine.refuse_threads(!there_are),
         }
     }
 
     fn build(&self) -> Beacon {
-        build(self.program, self.root(), &self.server, self.user)
+        build(self.program, self.root(), &self.server, &self.machine, self.user)
     }
 
     fn online(&self) {
@@ -303,6 +319,11 @@ impl World<'_> {
         let counters = self.beacon.counters();
         assert!(counters.balances(), "{when}: {counters:?}");
         assert!(self.other.as_ref().is_none_or(|other| other.counters().balances()), "{when}");
+        // Whatever the wall clock was set to: nothing else is as old as that.
+        for beacon in [&self.beacon].into_iter().chain(&self.other) {
+            let expired = beacon.counters().dropped.get("expired").copied().unwrap_or_default();
+            assert!(expired <= self.mortals, "{when}: {expired} expired, {} could", self.mortals);
+        }
         let server = locked(&self.server);
         assert!(server.wrong.is_empty(), "{when}: {:#?}", server.wrong);
         let others = self.other.as_ref().map(|other| other.counters());
@@ -319,6 +340,7 @@ impl World<'_> {
     /// The server is well again and everybody comes by.
     async fn settle(&mut self) {
         locked(&self.server).mood = Mood::Well;
+        self.machine.refuse_threads(false);
         self.online();
         if let Some(other) = self.other.take() {
             let counters = other.shutdown(Duration::from_secs(20)).await;

@@ -42,10 +42,10 @@ impl Disk {
     }
 
     /// A call has succeeded.
-    pub(super) fn works(&mut self) {
+    pub(super) fn works(&mut self, now: Now) {
         self.trouble = None;
         if !self.shared.core().has_spool() {
-            self.shared.core().spool_found();
+            self.shared.core().spool_found(now);
         }
         if lock(&self.shared.quality).spool_trouble.take().is_some() {
             self.shared.emit(|| BeaconEvent::SpoolRecovered);

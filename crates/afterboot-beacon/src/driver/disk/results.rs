@@ -17,9 +17,9 @@ impl Disk {
         match done.result.disk_state() {
             DiskState::Took => {
                 self.backoff = Backoff::new();
-                self.works();
+                self.works(now);
             }
-            DiskState::Works => self.works(),
+            DiskState::Works => self.works(now),
             DiskState::Neither => {}
         }
         match (done.result, payload) {

@@ -63,7 +63,7 @@ impl Disk {
     /// Returns false where no thread is to be had for it.
     fn begin_call(&mut self, call: Call, payload: Payload, now: Now) -> bool {
         if self.worker.is_none() {
-            match Worker::start() {
+            match Worker::start(&self.options.machine) {
                 Ok(worker) => self.worker = Some(worker),
                 Err(error) => {
                     self.call_failed(&format!("no thread can be had for the disk: {error}"), payload, now);

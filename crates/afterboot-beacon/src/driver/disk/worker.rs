@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::call::{Call, Done};
+use crate::base::faults::Machine;
 use crate::spool::{Durability, Stamp};
 use crate::state::reply::{self, ReplyReceiver, Responder};
 
@@ -20,7 +21,10 @@ struct Job {
 }
 
 impl Worker {
-    pub(super) fn start() -> io::Result<Worker> {
+    pub(super) fn start(machine: &Machine) -> io::Result<Worker> {
+        if machine.refuses_threads() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let (sender, jobs) = mpsc::channel();
         // Linux shows 15 characters of a name.
         thread::Builder::new().name("afterboot-disk".to_owned()).spawn(move || work(jobs))?;

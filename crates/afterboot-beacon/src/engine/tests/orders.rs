@@ -288,3 +288,20 @@ fn what_could_not_be_looked_at_is_looked_at_again_in_seconds() {
     assert!(core.replay_is_due(at(65_000)));
     assert!(core.next_disk_wake(at(60_000)) <= at(65_000).at);
 }
+
+/// B31: a reason to read the backlog that comes while the disk does not work counts once it does.
+#[test]
+fn a_recovery_while_the_disk_does_not_work_brings_the_backlog_back_with_the_disk() {
+    let mut core = core(100, true);
+    posted(&mut core, Priority::Basic, names("a", 3), at(0));
+    core.offline();
+    let taken = core.take_for_disk(at(20_000));
+    assert_eq!(taken.len(), 1);
+    core.spooled(taken.into_iter().zip([1]).collect(), at(20_000));
+    core.begin_replay();
+    core.read_back(Vec::new(), at(20_000));
+    core.spool_lost();
+    core.online(at(21_000));
+    core.spool_found(at(22_000));
+    assert!(core.wants_replay(at(22_000)));
+}
