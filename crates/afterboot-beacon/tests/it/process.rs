@@ -197,7 +197,8 @@ fn a_shutdown_with_a_hung_server_and_many_batches_keeps_its_budget_and_spools_th
         beacon.post("click", &event(name, None));
     }
     balanced(&beacon);
-    let (begun, budget) = (Instant::now(), ms(1200));
+    // A part of it is for the disk, which others keep busy as well.
+    let (begun, budget) = (Instant::now(), secs(5));
     let counters = balance(beacon.shutdown_blocking(budget));
     let took = begun.elapsed();
     assert!(took <= budget + secs(1), "{took:?}");

@@ -107,7 +107,9 @@ fn users_that_change_at_every_turn_are_told_apart_through_failures_and_the_spool
             }
             balanced(&beacon);
         }
-        let counters = balance(beacon.shutdown_blocking(ms(400)));
+        // The rest goes to the disk, for which a slow one has time enough.
+        beacon.notify_offline();
+        let counters = balance(beacon.shutdown_blocking(LONG));
         assert_eq!(counters.dropped_in_all(), 0, "{counters:?}");
     }
     server.set_mode(Mode::Ok);
