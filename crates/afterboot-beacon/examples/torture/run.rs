@@ -35,7 +35,7 @@ const PARTIAL_WITHIN: Duration = Duration::from_secs(12);
 const REFUSE_FOR: Duration = Duration::from_millis(1500);
 /// What the next beacon is given to deliver what the one before it spooled, likewise.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
-const SHUTDOWN: Duration = Duration::from_secs(2);
+const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// Two requests of 100 events are under way at most: when they are called off, the server may have them.
 const CALLED_OFF: u64 = 200;

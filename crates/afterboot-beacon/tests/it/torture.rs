@@ -28,7 +28,7 @@ fn faults(scene: &Scene) -> Vec<String> {
     if times.len() as u64 != scene.events {
         faults.push(format!("{name}: {} posts were timed", times.len()));
     }
-    // The deadline is 2 s. A machine that does other things as well may be late with it.
+    // The deadline is 5 s. A machine that does other things as well may be late with it.
     if shutdown > Duration::from_secs(8) {
         faults.push(format!("{name}: the shutdown took {shutdown:?}: {counters:?}, {}", server.summary()));
     }
