@@ -295,11 +295,8 @@ impl BeaconBuilder {
             return Err(Error::config(self.faults));
         };
         #[cfg(feature = "spool")]
-        let disk = DiskOptions {
-            spool: self.spool,
-            durability: self.durability,
-            machine: self.machine.clone(),
-        };
+        let disk =
+            DiskOptions { spool: self.spool, durability: self.durability, machine: self.machine.clone() };
         #[cfg(not(feature = "spool"))]
         let disk = DiskOptions;
         let settings = Settings {

@@ -10,8 +10,7 @@ use crate::child::{Order, Process, Role, acked};
 use crate::collector::ledger::Key;
 use crate::collector::{Ledger, Mode, Server};
 use crate::common::{
-    LONG, Root, assert_clean, balance, balanced, drained, event, files, ms, names_in, secs, until,
-    until_arrived,
+    LONG, Root, assert_clean, balance, balanced, drained, event, files, names_in, secs, until, until_arrived,
 };
 
 fn order(role: Role, server: &Server, root: &Root, name: &str) -> Order {

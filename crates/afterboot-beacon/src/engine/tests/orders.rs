@@ -298,10 +298,10 @@ fn a_recovery_while_the_disk_does_not_work_brings_the_backlog_back_with_the_disk
     let taken = core.take_for_disk(at(20_000));
     assert_eq!(taken.len(), 1);
     core.spooled(taken.into_iter().zip([1]).collect(), at(20_000));
-    core.begin_replay();
+    core.replay_user();
     core.read_back(Vec::new(), at(20_000));
     core.spool_lost();
     core.online(at(21_000));
     core.spool_found(at(22_000));
-    assert!(core.wants_replay(at(22_000)));
+    assert!(core.replay_is_due(at(22_000)));
 }
