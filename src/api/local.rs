@@ -159,9 +159,10 @@ impl<T: 'static> LocalTask<T> {
         self.with(|task| task.when(condition))
     }
 
-    /// As [`Task::when_at_start`]; the condition itself is `Send`.
-    pub fn when_at_start(self, condition: impl FnOnce() -> bool + Send + 'static) -> LocalTask<T> {
-        self.with(|task| task.when_at_start(condition))
+    /// As [`Task::when_at_start`]; the condition need not be `Send` either.
+    pub fn when_at_start(self, condition: impl FnOnce() -> bool + 'static) -> LocalTask<T> {
+        arena::asks_first(self.key, condition);
+        self
     }
 
     /// As [`Task::after`].

@@ -87,7 +87,11 @@ impl Report {
                     OpenedBy::Interactive => "interactive_when resolved",
                 };
                 says = says.words(format!("The gate opened at {}: {by}; held last by ", fit(*at)));
-                says = says.held_by(held_by).words(".");
+                says = says.held_by(held_by).words(match held_by {
+                    // They may have been over a moment later.
+                    HeldBy::InFlight { .. } => ", at that moment.",
+                    _ => ".",
+                });
             }
             GateState::Shut { why: HeldBy::NoIdleTask, .. } => {
                 says = says.words("The gate stayed shut: no idle task waits.");

@@ -90,18 +90,22 @@ pub(crate) fn settle<O: TaskOutput>(output: O) -> Result<O::Value, Failure> {
 
 /// An attempt behind a condition that is asked in its own tick.
 #[pin_project]
-pub(crate) struct WhenAtStart<C, T> {
+pub(crate) struct WhenAtStart<C, A> {
     condition: Option<C>,
-    attempt: Option<BoxedAttempt<T>>,
+    attempt: Option<A>,
 }
 
-impl<C, T> WhenAtStart<C, T> {
-    pub(crate) fn new(condition: C, attempt: BoxedAttempt<T>) -> WhenAtStart<C, T> {
+impl<C, A> WhenAtStart<C, A> {
+    pub(crate) fn new(condition: C, attempt: A) -> WhenAtStart<C, A> {
         WhenAtStart { condition: Some(condition), attempt: Some(attempt) }
     }
 }
 
-impl<C: FnOnce() -> bool, T> Future for WhenAtStart<C, T> {
+impl<C, T, A> Future for WhenAtStart<C, A>
+where
+    C: FnOnce() -> bool,
+    A: Future<Output = Result<T, Failure>> + Unpin,
+{
     type Output = Result<T, Failure>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -120,7 +124,7 @@ impl<C: FnOnce() -> bool, T> Future for WhenAtStart<C, T> {
             }
         }
         match this.attempt {
-            Some(attempt) => attempt.as_mut().poll(cx),
+            Some(attempt) => Pin::new(attempt).poll(cx),
             None => Poll::Pending,
         }
     }

@@ -178,6 +178,8 @@ async fn ready_that_is_never_given_is_said_by_the_gate_that_the_timeout_opens() 
     drop(requests);
     let text = governor.gate().to_string();
     assert!(text.ends_with("held last by: 3 in flight: GET / (3), at that moment"), "{text}");
+    let told = &governor.report().so_far().headlines()[1];
+    assert!(told.ends_with("held last by 3 in flight: GET / (3), at that moment."), "{told}");
 }
 
 /// I12.

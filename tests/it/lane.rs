@@ -5,19 +5,13 @@ use std::net::UdpSocket as StdSocket;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
-use std::time::Duration;
 
 use afterboot::{Task, yield_if_due};
 use tokio::net::UdpSocket;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{interval, sleep};
 
-use crate::common::{alive, breathe, count, ended, fast, ms, secs, soon, within};
-
-#[expect(clippy::disallowed_methods, reason = "burns a worker's time: that is what is tested")]
-fn block(time: Duration) {
-    std::thread::sleep(time);
-}
+use crate::common::{alive, breathe, count, ended, fast, hold, ms, secs, soon, within};
 
 fn one_worker() -> [Runtime; 2] {
     [
@@ -121,7 +115,7 @@ async fn a_ticker_of_the_foreground_runs_between_any_two_polls_that_burn_cpu() {
         let burn = move || async move {
             for _ in 0..2 {
                 seen.lock().unwrap().push(ticks.load(Ordering::SeqCst));
-                block(ms(30));
+                hold(ms(30));
                 // The nearest tick there is for whoever does not know the lane.
                 tokio::task::yield_now().await;
             }
@@ -153,7 +147,7 @@ fn whoever_a_timer_woke_during_a_governed_poll_runs_before_the_next_one() {
             governor.govern(Task::new("first", move || async move {
                 let mut nap = std::pin::pin!(sleep(ms(1)));
                 poll_fn(|cx| Poll::Ready(nap.as_mut().poll(cx).is_pending())).await;
-                block(ms(10));
+                hold(ms(10));
                 log.lock().unwrap().push("first");
                 nap.await;
                 log.lock().unwrap().push("first again");
@@ -178,7 +172,7 @@ async fn at_most_one_governed_poll_is_in_progress_whatever_the_concurrency() {
         governor.govern(Task::new(format!("{n}"), move || async move {
             for _ in 0..5 {
                 peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                block(ms(1));
+                hold(ms(1));
                 now.fetch_sub(1, Ordering::SeqCst);
                 tokio::task::yield_now().await;
             }
@@ -292,7 +286,7 @@ async fn yield_if_due_gives_the_tick_back_once_its_budget_is_used() {
     let governor = fast(1);
     governor.govern(Task::new("due", || async {
         for _ in 0..3 {
-            block(ms(6));
+            hold(ms(6));
             yield_if_due().await;
         }
     }));
@@ -320,7 +314,7 @@ async fn yield_if_due_lets_others_run_outside_a_lane_too() {
     });
     let burns = tokio::spawn(async move {
         for _ in 0..5 {
-            block(ms(6));
+            hold(ms(6));
             yield_if_due().await;
         }
         others.load(Ordering::SeqCst)

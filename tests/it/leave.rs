@@ -79,6 +79,10 @@ fn a_shutdown_may_be_awaited_outside_of_a_runtime() {
     let governor = Governor::builder().runtime(runtime.handle().clone()).build().unwrap();
     let endless = governor.govern(Task::new("endless", pending::<()>));
     drop(endless.demand());
+    // Only a task that runs is waited for.
+    while governor.snapshot().running.is_empty() {
+        hold(ms(1));
+    }
     let report = without_a_runtime(governor.shutdown(ms(50)));
     assert_eq!(report.tasks.len(), 1);
     assert!(endless.is_finished());

@@ -6,7 +6,7 @@ use std::task::Poll;
 use afterboot::{CancelReason, Outcome, Task};
 use tokio::time::{advance, sleep};
 
-use crate::common::{Log, alive, breathe, ended, fast, ms, secs, started, within};
+use crate::common::{Log, alive, breathe, ended, fast, hold, ms, secs, started, within};
 
 const TIMED_OUT: Outcome = Outcome::TimedOut { still_running: false };
 
@@ -62,10 +62,6 @@ async fn a_future_that_is_ready_at_its_last_poll_has_completed() {
 /// I11: nothing can interrupt a poll; at its end it is over.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_that_passes_inside_a_poll_is_judged_when_the_poll_returns() {
-    #[expect(clippy::disallowed_methods, reason = "a poll that holds its worker")]
-    fn block() {
-        std::thread::sleep(ms(2));
-    }
     let governor = fast(1);
     let log = Log::default();
     let polled = log.clone();
@@ -73,7 +69,7 @@ async fn a_timeout_that_passes_inside_a_poll_is_judged_when_the_poll_returns() {
         Task::new("t", move || {
             poll_fn(move |cx| {
                 polled.add("polled");
-                block();
+                hold(ms(2));
                 // It would be polled for ever.
                 cx.waker().wake_by_ref();
                 Poll::<()>::Pending

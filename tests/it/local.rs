@@ -38,6 +38,31 @@ async fn local_tasks_share_state_and_keep_their_order() {
     assert_eq!(report.tasks.iter().filter(|task| task.outcome == Some(Outcome::Completed)).count(), 4);
 }
 
+/// I10: a condition may look at state that is not `Send`; asked in the task's tick, the last given first, and dropped with it.
+#[tokio::test(start_paused = true)]
+async fn a_local_condition_may_keep_what_is_not_send() {
+    let governor = local();
+    let asked: Rc<RefCell<Vec<&str>>> = Rc::default();
+    let asks = |what: &'static str, answer: bool| {
+        let asked = Rc::clone(&asked);
+        move || {
+            asked.borrow_mut().push(what);
+            answer
+        }
+    };
+    let (yes, no) = (LocalTask::value("yes", || async { 7 }), LocalTask::value("no", || async { 8 }));
+    let yes = governor.govern(yes.when_at_start(asks("second", true)).when_at_start(asks("first", true)));
+    let no = governor.govern(no.when_at_start(asks("never", true)).when_at_start(asks("third", false)));
+    let cancelled =
+        governor.govern(LocalTask::new("cancelled", || async {}).when_at_start(asks("never", true)));
+    assert!(asked.borrow().is_empty());
+    cancelled.cancel();
+    assert_eq!(*yes.await.unwrap(), 7);
+    assert!(no.await.unwrap_err().is_skipped());
+    assert_eq!(*asked.borrow(), ["first", "second", "third"]);
+    assert_eq!(Rc::strong_count(&asked), 1);
+}
+
 /// I6: it shows itself as what it is.
 #[tokio::test(start_paused = true)]
 async fn a_local_value_is_shown_as_the_value() {

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use afterboot::{Outcome, Task};
+use afterboot::{CancelReason, Outcome, Task};
 use tokio::time::sleep;
 
-use crate::common::{Bomb, alive, boom, breathe, count, fast, ms, silence, within};
+use crate::common::{Bomb, alive, boom, breathe, count, fast, ms, secs, silence, within};
 
 /// With one slot: the bad task first, then one that must run; nothing may be left behind. `keep` holds the bad
 /// task's handle until then; without it the value is dropped unclaimed.
@@ -252,6 +252,35 @@ async fn a_destructor_that_panics_on_timeout_cancel_or_skip_changes_nothing_but_
     within(next.wait()).await.unwrap();
     sleep(ms(10)).await;
     assert_eq!(alive(), 0);
+}
+
+/// I7, I11: what had been decided stands; a future that had ended is panicked.
+#[tokio::test(start_paused = true)]
+async fn a_destructor_that_panics_does_not_overrule_a_timeout_or_a_cancellation() {
+    silence();
+    let governor = fast(3);
+    let holds_a_bomb = |time| {
+        move || async move {
+            let _bomb = Bomb;
+            sleep(time).await;
+        }
+    };
+    let timed_out = governor.govern(Task::new("timed out", holds_a_bomb(secs(60))).timeout(ms(10)));
+    let cancelled = governor.govern(Task::new("cancelled", holds_a_bomb(secs(60))));
+    let ended = governor.govern(Task::new("ended", holds_a_bomb(ms(5))).timeout(ms(10)));
+    sleep(ms(1)).await;
+    cancelled.cancel();
+    let report = within(governor.report().finished()).await;
+    let expected = [
+        (timed_out, Outcome::TimedOut { still_running: false }),
+        (cancelled, Outcome::Cancelled(CancelReason::Asked)),
+        (ended, panicked("boom in a destructor")),
+    ];
+    for (handle, expected) in expected {
+        let error = handle.try_get().unwrap().unwrap_err();
+        assert_eq!(error.outcome(), Some(&expected));
+        assert_eq!(report.task(error.task()).unwrap().outcome, Some(expected));
+    }
 }
 
 /// I7

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use afterboot::{Builder, GateState, Governor, HeldBy, OpenedBy, Profile, Task};
-use tokio::runtime;
 use tokio::time::{advance, sleep, timeout};
 
-use crate::common::{alive, breathe, ended, fast, ms, secs, soon, within};
+use crate::common::{alive, breathe, ended, fast, ms, secs, soon, two_workers, within};
 
 fn builder() -> Builder {
     Governor::builder().profile(Profile::default().delay(Duration::ZERO).pulse(Duration::ZERO))
@@ -182,10 +181,6 @@ fn block(length: Duration) -> (Instant, Instant) {
     let began = Instant::now();
     std::thread::sleep(length);
     (began, Instant::now())
-}
-
-fn two_workers() -> runtime::Runtime {
-    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 fn round(woken_by_a_timer: bool) -> Round {

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
 
-use crate::common::{ms, secs, within};
+use crate::common::{hold, ms, secs, within};
 
 /// One task of a random program.
 #[derive(Debug, Clone)]
@@ -66,14 +66,6 @@ impl Planning {
     }
 }
 
-/// Keeps the thread for exactly this time without burning CPU: on a busy machine that is less noise.
-pub(crate) fn hold(millis: u64) {
-    if millis > 0 {
-        #[expect(clippy::disallowed_methods, reason = "a poll that holds its thread is what is recorded")]
-        std::thread::sleep(ms(millis));
-    }
-}
-
 async fn run(planning: &Planning) -> Report {
     let governor = Governor::builder()
         .profile(planning.profile.clone())
@@ -90,13 +82,13 @@ async fn run(planning: &Planning) -> Report {
         let mut task = if blocking {
             let work = work.clone();
             Task::blocking(format!("{place}"), move || {
-                work.iter().for_each(|(holds, _)| hold(*holds));
+                work.iter().for_each(|(holds, _)| hold(ms(*holds)));
                 end
             })
         } else {
             Task::new(format!("{place}"), move || async move {
                 for (holds, sleeps) in work {
-                    hold(holds);
+                    hold(ms(holds));
                     sleep(ms(sleeps)).await;
                 }
                 if let Some(before) = before {

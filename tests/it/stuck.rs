@@ -12,7 +12,7 @@ use futures::FutureExt;
 use tokio::runtime::worker_index;
 use tokio::time::sleep;
 
-use crate::common::{Log, alive, boom, count, ended, ms, secs, silence, soon};
+use crate::common::{Log, alive, boom, count, ended, hold, ms, secs, silence, soon};
 
 pub(crate) fn quick_to_see(concurrency: usize, limit: Duration) -> Governor {
     let profile = Profile::default().concurrency(concurrency).delay(ms(0)).pulse(ms(0));
@@ -25,11 +25,6 @@ pub(crate) fn blocks(name: impl Into<String>) -> (Task<u32>, Sender<()>) {
     let task =
         Task::value(name.into(), move || async move { u32::from(wait.recv_timeout(secs(25)).is_ok()) });
     (task, let_go)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a poll that blocks is what is tested")]
-fn block(time: Duration) {
-    std::thread::sleep(time);
 }
 
 pub(crate) async fn until(come: impl Fn() -> bool) {
@@ -332,7 +327,7 @@ async fn a_shutdown_does_not_wait_for_a_stuck_task_that_has_timed_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn on_a_single_worker_the_others_run_when_the_poll_has_returned() {
     let governor = quick_to_see(1, ms(50));
-    let stuck = governor.govern(Task::new("stuck", || async { block(ms(200)) }));
+    let stuck = governor.govern(Task::new("stuck", || async { hold(ms(200)) }));
     let other = governor.govern(place("other"));
     assert!(soon(other.wait()).await.is_ok());
     soon(stuck.wait()).await.unwrap();

@@ -11,14 +11,9 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::common::{alive, ended, fast, ms, secs, soon};
+use crate::common::{alive, ended, fast, hold, ms, secs, soon};
 use crate::lending::Later;
 use crate::stuck::{blocks, has_started, is_stuck, of_record, quick_to_see, until};
-
-#[expect(clippy::disallowed_methods, reason = "a poll that blocks is what is tested")]
-fn block(time: Duration) {
-    std::thread::sleep(time);
-}
 
 /// The warnings, one line each.
 #[derive(Clone, Default)]
@@ -64,7 +59,7 @@ fn on_current_thread_a_poll_that_blocked_is_named_in_a_warning_when_it_returns()
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let governor = quick_to_see(1, ms(20));
-            let task = governor.govern(Task::new("blocks its thread", || async { block(ms(60)) }));
+            let task = governor.govern(Task::new("blocks its thread", || async { hold(ms(60)) }));
             let next = governor.govern(Task::new("next", || async {}));
             soon(task.wait()).await.unwrap();
             soon(next.wait()).await.unwrap();
@@ -140,7 +135,7 @@ async fn a_blocking_closure_that_outlived_its_handle_still_lends_its_slot() {
         let awaited = Arc::clone(&later);
         let blocking = Task::blocking("blocking", move || {
             if !waits_first {
-                block(ms(100));
+                hold(ms(100));
             }
             Handle::current().block_on(awaited.wait().wait()).map(drop)
         });
@@ -197,7 +192,7 @@ async fn when_the_stuck_poll_returns_its_lane_polls_nothing_beside_the_one_that_
                     now.0 += 1;
                     now.1 = now.1.max(now.0);
                 }
-                block(ms(10));
+                hold(ms(10));
                 now.lock().unwrap().0 -= 1;
             }))
         })

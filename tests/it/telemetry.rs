@@ -1,7 +1,5 @@
 //! Whoever collects spans and events is user code: what it does decides nothing.
 
-use std::time::Duration;
-
 use afterboot::{Governor, Outcome, Profile, Task};
 use tokio::runtime::{Builder, Runtime};
 use tracing::span::{Attributes, Id};
@@ -9,7 +7,7 @@ use tracing::{Event, Metadata, Subscriber, info_span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::common::{Bomb, alive, boom, ended, ms, secs, silence, soon};
+use crate::common::{Bomb, alive, boom, ended, hold, ms, secs, silence, soon};
 use crate::stuck::until;
 
 /// Where the layer panics.
@@ -87,11 +85,6 @@ fn on_both_runtimes(at: At) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a poll that blocks is what is tested")]
-fn block(time: Duration) {
-    std::thread::sleep(time);
-}
-
 async fn scene() {
     let profile = Profile::default().concurrency(2).delay(ms(0)).pulse(ms(0));
     let builder = Governor::builder().profile(profile).stuck_after(ms(30));
@@ -102,7 +95,7 @@ async fn scene() {
             governor.govern(Task::new("fails", || async { Err::<(), _>("no") })),
             governor.govern(Task::new("panics", boom)),
             governor.govern(Task::new("limited", secs_pass).timeout(ms(5))),
-            governor.govern(Task::new("stuck", || async { block(ms(150)) })),
+            governor.govern(Task::new("stuck", || async { hold(ms(150)) })),
             governor.govern(Task::blocking("blocking", || ())),
         ]
     });

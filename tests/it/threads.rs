@@ -2,19 +2,13 @@
 //! report says so. The refusals are real: this program starts itself under a user of its own, whose limit is lowered.
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use afterboot::{Governor, Outcome, Profile, Report, Task};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::common::{alive, count, ended, ms, secs, soon};
+use crate::common::{alive, count, ended, hold, ms, secs, soon};
 use crate::lending::Later;
 use crate::stuck::{blocks, is_stuck, quick_to_see, until};
-
-#[expect(clippy::disallowed_methods, reason = "a poll that blocks is what is tested")]
-fn block(time: Duration) {
-    std::thread::sleep(time);
-}
 
 fn with_blocking_threads(threads: usize) -> Runtime {
     Builder::new_multi_thread()
@@ -63,7 +57,7 @@ fn a_lane_left_behind_takes_the_line_back_from_a_successor_that_never_looked() {
         }));
         until(|| runs(&governor, "a")).await;
         let b = governor.govern(Task::value("b", || async {
-            block(ms(400));
+            hold(ms(400));
             tokio::time::sleep(ms(1)).await;
             7_u32
         }));
@@ -86,7 +80,7 @@ fn a_lane_that_took_the_line_back_may_be_left_behind_again() {
         let let_go = fill_the_pool(1);
         for round in 0..3_u32 {
             let stuck = governor.govern(Task::value(format!("stuck {round}"), move || async move {
-                block(ms(200));
+                hold(ms(200));
                 tokio::task::yield_now().await;
                 round
             }));
@@ -217,7 +211,7 @@ mod refused {
 
     async fn returns(governor: &Governor) {
         let blocks = governor.govern(Task::new("blocks", || async {
-            block(ms(800));
+            hold(ms(800));
             tokio::time::sleep(ms(1)).await;
         }));
         let second = governor.govern(Task::value("second", || async { 1 }));

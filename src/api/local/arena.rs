@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::task::LocalSet;
 
 use crate::base::catch::catch_quietly;
-use crate::shell::attempt::Failure;
+use crate::shell::attempt::{Failure, WhenAtStart};
 
 pub(super) type LocalBody = Pin<Box<dyn Future<Output = Result<(), Failure>>>>;
 
@@ -79,6 +79,17 @@ impl Proxy {
 pub(super) fn polls_in(key: u64, set: Rc<LocalSet>) {
     let replaced = ARENA.with_borrow_mut(|arena| arena.bodies.get_mut(&key)?.set.replace(set));
     drop(replaced);
+}
+
+/// The first poll of this future asks the condition.
+pub(super) fn asks_first(key: u64, condition: impl FnOnce() -> bool + 'static) {
+    ARENA.with_borrow_mut(|arena| {
+        // A task that is not governed yet is where it was made.
+        if let Some(Kept { body, set }) = arena.bodies.remove(&key) {
+            let body = Box::pin(WhenAtStart::new(condition, body));
+            arena.bodies.insert(key, Kept { body, set });
+        }
+    });
 }
 
 impl Future for Proxy {

@@ -70,6 +70,18 @@ fn a_poll_in_progress_at_the_deadline_is_abandoned_and_its_slot_returned_after_i
     assert!(!world.core.has_work());
 }
 
+/// I14: the runtime goes in the very poll that handed a closure to the pool: no lane will see it out.
+#[test]
+fn a_blocking_task_whose_runtime_goes_in_the_middle_of_its_poll_is_over_with_that_poll() {
+    let lost = Event::Close { lost: true };
+    let blocking = Declaration { blocking: true, ..normal() };
+    let mut world = after(&plain(), [blocking.now(), Wait(1), TURN, lost, CancelPiece, EndRunning]);
+    assert_eq!(world.outcome(0), Some(&Outcome::Abandoned));
+    assert!(world.core.has_work());
+    world.go([PENDING]);
+    assert!(!world.core.has_work());
+}
+
 /// A condition that is asked in the task's tick: none of its own code has run.
 #[test]
 fn a_task_whose_condition_is_false_at_its_start_has_not_started() {
