@@ -1,7 +1,7 @@
 //! Small helpers for the other modules.
 
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,38 +143,51 @@ pub(crate) fn hold(time: Duration) {
     }
 }
 
-/// For claims about real time: `check` must hold in a run in which a control thread, which only sleeps, never lost 10 ms
-/// to the machine. Runs in which it did are repeated.
+/// For claims about real time: `check` must hold in a run in which no control thread, which only sleeps, ever lost 10 ms
+/// to the machine. Runs in which one did are repeated. What a control thread sees of a busy machine is a sample: a check that
+/// fails is wrong where it fails in three such runs. What `run` itself asserts counts as the check does.
 #[expect(clippy::print_stderr, reason = "whoever reads the run must see what it did not show")]
 pub(crate) fn steady<T>(run: impl Fn() -> T, check: impl Fn(T)) {
     const RUNS: usize = 30;
+    let mut failed = 0;
     for _ in 0..RUNS {
         let (result, lost) = control(&run);
-        match std::panic::catch_unwind(AssertUnwindSafe(|| check(result))) {
+        match result.and_then(|result| catch_unwind(AssertUnwindSafe(|| check(result)))) {
             Ok(()) => return,
-            Err(failure) if lost < ms(10) => std::panic::resume_unwind(failure),
+            Err(failure) if lost < ms(10) => {
+                failed += 1;
+                if failed == 3 {
+                    std::panic::resume_unwind(failure);
+                }
+            }
             Err(_) => {}
         }
     }
-    eprintln!("NOT TESTED: this machine took 10 ms from a sleeping thread in each of {RUNS} runs");
+    eprintln!(
+        "NOT TESTED: this machine took 10 ms from a sleeping thread in {} of {RUNS} runs",
+        RUNS - failed
+    );
 }
 
-/// What `run` gives, and how late a sleeping thread was at most meanwhile.
+/// What `run` gives, and how late a sleeping thread was at most meanwhile: of three, one for each that a test may need.
 #[expect(clippy::disallowed_methods, reason = "whether the machine runs is real time")]
-fn control<T>(run: impl Fn() -> T) -> (T, Duration) {
+fn control<T>(run: impl Fn() -> T) -> (std::thread::Result<T>, Duration) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let lost = scope.spawn(|| {
-            let mut lost = Duration::ZERO;
-            while !over.load(Ordering::Relaxed) {
-                let before = Instant::now();
-                hold(ms(1));
-                lost = lost.max(before.elapsed().saturating_sub(ms(1)));
-            }
-            lost
+        let lost = [(); 3].map(|()| {
+            scope.spawn(|| {
+                let mut lost = Duration::ZERO;
+                while !over.load(Ordering::Relaxed) {
+                    let before = Instant::now();
+                    hold(ms(1));
+                    lost = lost.max(before.elapsed().saturating_sub(ms(1)));
+                }
+                lost
+            })
         });
-        let result = run();
+        let result = catch_unwind(AssertUnwindSafe(run));
         over.store(true, Ordering::Relaxed);
-        (result, lost.join().expect("it only sleeps"))
+        let lost = lost.map(|lost| lost.join().expect("it only sleeps"));
+        (result, lost.into_iter().max().unwrap_or_default())
     })
 }

@@ -16,14 +16,22 @@ fn watching(builder: afterboot::Builder) -> Governor {
     governor
 }
 
-/// Waits, with a deadline, for a long task of this name.
-async fn long_task(governor: &Governor, name: &str) -> LongTask {
+/// Waits, with a deadline, for a long task of this name and at least this length.
+async fn seen(governor: &Governor, name: &str, length: Duration) -> Option<LongTask> {
     for _ in 0..200 {
-        let report = governor.report().so_far();
-        if let Some(long) = report.long_tasks.iter().find(|long| long.who.as_deref() == Some(name)) {
-            return long.clone();
+        let of_it = |long: &LongTask| long.who.as_deref() == Some(name) && long.length >= length;
+        let long_tasks = governor.report().so_far().long_tasks;
+        if let Some(long) = long_tasks.into_iter().find(of_it) {
+            return Some(long);
         }
         sleep(ms(20)).await;
+    }
+    None
+}
+
+async fn long_task(governor: &Governor, name: &str) -> LongTask {
+    if let Some(long) = seen(governor, name, Duration::ZERO).await {
+        return long;
     }
     panic!("no long task by {name}: {:?}", governor.report().so_far().long_tasks);
 }
@@ -43,61 +51,70 @@ async fn a_stall_on_a_paused_clock_is_one_long_task_whoever_is_polled() {
 /// I24: timer-woken and from outside, on both kinds of runtime.
 #[test]
 fn an_observed_future_that_holds_a_worker_is_named_on_both_runtimes() {
-    let current = Builder::new_current_thread().enable_all().build().unwrap();
-    for runtime in [current, two_workers()] {
-        runtime.block_on(async {
-            let governor = watching(Governor::builder());
-            let observed = governor.observe("timer-woken", async {
-                sleep(ms(60)).await;
-                hold(ms(120));
-            });
-            tokio::spawn(observed).await.unwrap();
-            let long = long_task(&governor, "timer-woken").await;
-            assert!(long.length >= ms(60), "{long:?}");
-            let outside = tokio::runtime::Handle::current();
-            let observed = governor.observe("from outside", async { hold(ms(120)) });
-            let (done, wait) = mpsc::channel();
-            std::thread::spawn(move || done.send(outside.spawn(observed)).unwrap()).join().unwrap();
-            wait.recv().unwrap().await.unwrap();
-            long_task(&governor, "from outside").await;
-            governor.shutdown(Duration::ZERO).await;
-        });
+    let current = || Builder::new_current_thread().enable_all().build().unwrap();
+    for runtime in [current, two_workers] {
+        // What the whole process missed, no future held.
+        let run = || {
+            runtime().block_on(async {
+                let governor = watching(Governor::builder());
+                let observed = governor.observe("timer-woken", async {
+                    sleep(ms(60)).await;
+                    hold(ms(120));
+                });
+                tokio::spawn(observed).await.unwrap();
+                let woken = seen(&governor, "timer-woken", ms(60)).await;
+                let outside = tokio::runtime::Handle::current();
+                let observed = governor.observe("from outside", async { hold(ms(120)) });
+                let (done, wait) = mpsc::channel();
+                std::thread::spawn(move || done.send(outside.spawn(observed)).unwrap()).join().unwrap();
+                wait.recv().unwrap().await.unwrap();
+                let outside = seen(&governor, "from outside", Duration::ZERO).await;
+                (woken, outside, governor.shutdown(Duration::ZERO).await.long_tasks)
+            })
+        };
+        steady(run, |(woken, outside, all)| assert!(woken.is_some() && outside.is_some(), "{all:?}"));
     }
 }
 
 /// I24: the innermost that fills most of the stall; the outer one gets what is its own.
 #[test]
 fn nested_observed_futures_restore_the_outer() {
-    two_workers().block_on(async {
-        let governor = watching(Governor::builder());
-        let inner = governor.observe("inner", async { hold(ms(150)) });
-        let outer = governor.observe("outer", async move {
-            inner.await;
-            sleep(ms(200)).await;
-            hold(ms(150));
+    let run = || {
+        two_workers().block_on(async {
+            let governor = watching(Governor::builder());
+            let inner = governor.observe("inner", async { hold(ms(150)) });
+            let outer = governor.observe("outer", async move {
+                inner.await;
+                sleep(ms(200)).await;
+                hold(ms(150));
+            });
+            tokio::spawn(outer).await.unwrap();
+            long_task(&governor, "inner").await;
+            long_task(&governor, "outer").await;
+            governor.shutdown(Duration::ZERO).await;
         });
-        tokio::spawn(outer).await.unwrap();
-        long_task(&governor, "inner").await;
-        long_task(&governor, "outer").await;
-        governor.shutdown(Duration::ZERO).await;
-    });
+    };
+    steady(run, |()| ());
 }
 
 /// I24: only the sampler sees the future in `block_on`, and a poll that does not end.
 #[test]
 fn the_sampler_sees_the_root_future() {
-    let runtime = two_workers();
-    let governor = {
-        let _entered = runtime.enter();
-        watching(Governor::builder().sampler())
+    let run = || {
+        let runtime = two_workers();
+        let governor = {
+            let _entered = runtime.enter();
+            watching(Governor::builder().sampler())
+        };
+        runtime.block_on(governor.observe("main", async {
+            sleep(ms(60)).await;
+            hold(ms(200));
+            let long = long_task(&governor, "main").await;
+            assert!(long.length >= ms(60) && long.worker.is_none(), "{long:?}");
+            governor.shutdown(Duration::ZERO).await;
+        }));
     };
-    runtime.block_on(governor.observe("main", async {
-        sleep(ms(60)).await;
-        hold(ms(200));
-        let long = long_task(&governor, "main").await;
-        assert!(long.length >= ms(60) && long.worker.is_none(), "{long:?}");
-        governor.shutdown(Duration::ZERO).await;
-    }));
+    steady(run, |()| ());
 }
 
 /// I24, I7: a panic in an observed future restores the outer too.
@@ -143,19 +160,22 @@ mod spans {
     /// I24: the innermost span that fills most of the stall names it.
     #[test]
     fn the_applications_spans_name_what_froze_it() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let governor = watching(Governor::builder());
-            let subscriber = tracing_subscriber::registry().with(governor.tracing_layer());
-            let _default = tracing::subscriber::set_default(subscriber);
-            sleep(ms(30)).await;
-            tracing::info_span!("request").in_scope(|| {
-                tracing::info_span!("parse").in_scope(|| hold(ms(120)));
+        let run = || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let governor = watching(Governor::builder());
+                let subscriber = tracing_subscriber::registry().with(governor.tracing_layer());
+                let _default = tracing::subscriber::set_default(subscriber);
+                sleep(ms(30)).await;
+                tracing::info_span!("request").in_scope(|| {
+                    tracing::info_span!("parse").in_scope(|| hold(ms(120)));
+                });
+                tokio::task::yield_now().await;
+                long_task(&governor, "parse").await;
+                governor.shutdown(Duration::ZERO).await;
             });
-            tokio::task::yield_now().await;
-            long_task(&governor, "parse").await;
-            governor.shutdown(Duration::ZERO).await;
-        });
+        };
+        steady(run, |()| ());
     }
 
     /// I24: a span whose guard was kept across an await did not hold the worker; who did is not known.
