@@ -18,3 +18,4 @@ pub(crate) mod layer;
 pub(crate) mod events;
 pub(crate) mod snapshot;
 pub(crate) mod run;
+mod reporting;

@@ -26,7 +26,7 @@ mod retry;
 mod end;
 pub(crate) mod delay;
 mod hold;
-mod holds;
+pub(crate) mod holds;
 mod starve;
 mod crowd;
 mod starved;

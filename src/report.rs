@@ -1,6 +1,8 @@
 //! The report: what every task of a run did, what the gate did, what froze the application.
 
 mod copied;
+mod made;
+pub(crate) mod pace;
 mod replay;
 mod table;
 #[cfg(feature = "serde")]

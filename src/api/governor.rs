@@ -193,7 +193,7 @@ impl Governor {
                 tokio::task::yield_now().await;
             }
             shared.leave(ends).await;
-            Report::of(&shared)
+            Report::in_ticks(&shared).await
         }
     }
 }

@@ -43,7 +43,7 @@ impl Run {
 
     /// The report as it stands now.
     pub fn so_far(&self) -> Report {
-        Report::of(&self.shared)
+        Report::at_once(&self.shared)
     }
 
     async fn wait(&self, waits: Waits) -> Report {
@@ -64,6 +64,6 @@ impl Run {
             }
         })
         .await;
-        Report::of(&self.shared)
+        Report::in_ticks(&self.shared).await
     }
 }

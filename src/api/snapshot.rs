@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::base::text::Plain;
-use crate::core::table::Status;
+use crate::core::table::{Record, Status};
 use crate::model::gate_state::{GateState, HeldBy};
 use crate::model::queue::Queue;
 use crate::report::{Starved, fit};
@@ -70,50 +70,36 @@ impl Snapshot {
         let state = shared.lock();
         let now = shared.clock.now();
         let core = &state.core;
-        let mut snapshot = Snapshot {
+        let table = core.table();
+        let (normal, idle) = core.queued();
+        let mut running: Vec<&Record> = table.running().iter().filter_map(|id| table.get(*id)).collect();
+        running.sort_unstable_by_key(|record| record.number);
+        Snapshot {
             governor: shared.name.to_string(),
             taken: now.as_duration(),
             ready: core.gate().is_ready(),
             closed: core.is_closed(),
             gate: core.gate().state(now),
             held_by: core.held_by().cloned(),
-            declared: core.table().declared(),
-            normal: 0,
-            idle: 0,
+            declared: table.declared(),
+            normal,
+            idle,
             starved: core.starves().map(Starved::of),
-            waiting: 0,
-            resting: 0,
-            demanded: 0,
-            delayed: None,
-            running: Vec::new(),
+            waiting: table.count(Status::Waiting),
+            resting: table.count(Status::Resting),
+            demanded: table.count(Status::Demanded),
+            delayed: core.delayed().map(|record| record.name.to_string()),
+            running: running
+                .into_iter()
+                .map(|record| RunningTask {
+                    name: record.name.to_string(),
+                    queue: record.queue,
+                    running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
+                    overdue: record.status() == Status::Overdue,
+                })
+                .collect(),
             in_flight: core.in_flight(),
-        };
-        (snapshot.normal, snapshot.idle) = core.queued();
-        if !core.has_work() {
-            return snapshot;
         }
-        let mut running = Vec::new();
-        for (_, record) in core.table().iter() {
-            match record.status {
-                Status::Waiting => snapshot.waiting += 1,
-                Status::Resting => snapshot.resting += 1,
-                Status::Demanded => snapshot.demanded += 1,
-                Status::Delayed => snapshot.delayed = Some(record.name.to_string()),
-                Status::Running | Status::Overdue => running.push(record),
-                Status::Queued | Status::Ended => {}
-            }
-        }
-        running.sort_by_key(|record| record.number);
-        snapshot.running = running
-            .into_iter()
-            .map(|record| RunningTask {
-                name: record.name.to_string(),
-                queue: record.queue,
-                running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
-                overdue: record.status == Status::Overdue,
-            })
-            .collect();
-        snapshot
     }
 
     /// Whether every declared task has ended.

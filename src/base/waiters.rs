@@ -102,6 +102,7 @@ impl fmt::Debug for Waiters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::growth::{assert_grows_linearly, timed};
     use tokio_test::{assert_pending, assert_ready, task};
 
     #[test]
@@ -117,18 +118,25 @@ mod tests {
         assert_ready!(after.poll());
     }
 
-    /// Searched one by one, these would take minutes.
+    /// Searched one by one, they would take minutes.
     #[test]
     fn a_hundred_thousand_may_be_polled_again_and_give_up_in_any_order() {
-        let waiters = Waiters::default();
-        let mut waiting: Vec<_> = (0..100_000).map(|_| task::spawn(waiters.wait())).collect();
-        for _ in 0..3 {
-            waiting.iter_mut().for_each(|waiting| assert_pending!(waiting.poll()));
-        }
-        waiting.truncate(50_000);
-        waiting.reverse();
-        drop(waiting);
-        assert_eq!(waiters.lock().waiting.len(), 0);
+        let run = |size| {
+            let waiters = Waiters::default();
+            let mut waiting: Vec<_> = (0..size).map(|_| task::spawn(waiters.wait())).collect();
+            let took = timed(|| {
+                for _ in 0..3 {
+                    waiting.iter_mut().for_each(|waiting| assert_pending!(waiting.poll()));
+                }
+                waiting.truncate(size / 2);
+                waiting.reverse();
+                drop(waiting);
+            });
+            assert_eq!(waiters.lock().waiting.len(), 0);
+            took
+        };
+        assert_grows_linearly(2_500, run);
+        run(100_000);
     }
 
     #[test]

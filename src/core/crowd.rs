@@ -1,9 +1,9 @@
 //! Normal tasks that wait for a slot behind tasks that do not end: the first of them is named, once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::table::Status;
 use crate::model::id::Id;
 use crate::model::name::Name;
 
@@ -21,18 +21,6 @@ const HOLDERS: usize = 16;
 const KEPT: usize = 256;
 
 impl Core {
-    /// A task took a slot.
-    pub(super) fn slot_is_taken(&mut self, id: Id) {
-        self.crowd.holders.push(id);
-    }
-
-    /// A task has given its slot back.
-    pub(super) fn slot_is_left(&mut self, id: Id) {
-        if let Some(place) = self.crowd.holders.iter().rposition(|holder| *holder == id) {
-            self.crowd.holders.swap_remove(place);
-        }
-    }
-
     /// The first of the normal queue has its slot: those behind it wait anew.
     pub(super) fn the_queue_moves(&mut self) {
         self.crowd.since = None;
@@ -56,7 +44,8 @@ impl Core {
         }
         let (name, number) = (record.name.clone(), record.number);
         let since = record.queued.unwrap_or(record.declared);
-        let mut holders: Vec<_> = self.crowd.holders.iter().filter_map(|id| self.holds_a_slot(*id)).collect();
+        let mut holders: Vec<_> =
+            self.table.running().iter().filter_map(|id| self.holds_a_slot(*id)).collect();
         holders.sort_unstable_by_key(|(number, _)| *number);
         let more = holders.len().saturating_sub(HOLDERS);
         holders.truncate(HOLDERS);
@@ -64,7 +53,7 @@ impl Core {
         if self.crowd.starved.len() == KEPT {
             self.crowd.starved.pop_front();
         }
-        self.crowd.starved.push_back(starved.clone());
+        self.crowd.starved.push_back(Arc::new(starved.clone()));
         self.note(Note::Starved(Box::new(starved.clone())));
         actions.starved = Some(Box::new(starved));
     }
@@ -72,7 +61,7 @@ impl Core {
     /// Number and name of a task that holds a slot and does not lend it.
     fn holds_a_slot(&self, id: Id) -> Option<(u64, Name)> {
         let record = self.table.get(id)?;
-        let holds = matches!(record.status, Status::Running | Status::Overdue) && !record.stuck;
+        let holds = record.status().runs() && !record.stuck;
         (holds && !self.loans.lends(id)).then(|| (record.number, record.name.clone()))
     }
 
@@ -82,13 +71,17 @@ impl Core {
     }
 
     /// Tasks that were named because they waited for a slot for too long; the last 256.
-    pub(crate) fn starved(&self) -> impl Iterator<Item = &Starved> {
+    pub(crate) fn starved(&self) -> impl Iterator<Item = &Arc<Starved>> {
         self.crowd.starved.iter()
     }
 
     /// The one that waits now, if it was named.
     pub(crate) fn starves(&self) -> Option<&Starved> {
         let first = self.table.get(self.normal.first()?)?;
-        self.crowd.starved.back().filter(|starved| self.crowd.told && starved.number == first.number)
+        self.crowd
+            .starved
+            .back()
+            .map(Arc::as_ref)
+            .filter(|starved| self.crowd.told && starved.number == first.number)
     }
 }

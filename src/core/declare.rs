@@ -1,10 +1,10 @@
 //! A task is declared.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::base::clock::Stamp;
-use crate::core::table::{After, Record, Spec, Status, Successor};
+use crate::core::table::{After, ComesAfter, Record, Spec, Status, Successor};
 use crate::model::id::Id;
 use crate::model::outcome::{Outcome, SkipReason};
 use crate::model::queue::Queue;
@@ -31,39 +31,9 @@ impl Core {
             invalid,
         } = spec;
         let verdict = self.verdict(condition, invalid);
-        let mut record = Record {
-            name: self.table.name(name),
-            number: self.table.declared(),
-            declared: now,
-            queued: None,
-            started: None,
-            finished: None,
-            outcome: None,
-            longest_poll: Duration::ZERO,
-            ties: None,
-            polls: 0,
-            attempts: 0,
-            fresh: false,
-            start_counted: false,
-            queue,
-            line: queue,
-            status: Status::Waiting,
-            class: queue.into(),
-            woken: false,
-            blocking,
-            demanded: false,
-            held_too_long: false,
-            head: false,
-            never_delay,
-            cancel_asked: false,
-            stuck: false,
-            was_stuck: false,
-            slow: false,
-            starved: false,
-            in_scope: false,
-            aside: false,
-            awaits_the_end: false,
-        };
+        let mut record = Record::new(self.table.name(name), self.table.declared(), queue, now);
+        record.blocking = blocking;
+        record.never_delay = never_delay;
         let declarer = declared_in.and_then(|id| self.table.get(id));
         record.in_scope = self.scope.takes(declarer);
         if timeout.is_some() {
@@ -116,6 +86,7 @@ impl Core {
     /// Ties the task to its predecessors; one that has already ended otherwise than completed skips it.
     fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
         let mut tied = HashSet::new();
+        let mut comes_after = ComesAfter::default();
         for After { id: predecessor, outcome: told, settled_will_do } in after {
             let known = self.table.get(predecessor);
             // Forgotten since, its handle still knows how it ended.
@@ -136,9 +107,9 @@ impl Core {
             record.aside |= aside;
             record.awaits_the_end |= awaits_the_end;
             let ties = record.ties_mut();
-            ties.waited_for.push(name);
-            ties.after.extend(number);
-            ties.after_settled.extend(number.filter(|_| settled_will_do));
+            comes_after.names.push(name);
+            comes_after.numbers.extend(number);
+            comes_after.settled_will_do.extend(number.filter(|_| settled_will_do));
             if ended {
                 continue;
             }
@@ -153,6 +124,9 @@ impl Core {
                     successor.settled_will_do = false;
                 }
             }
+        }
+        if !comes_after.names.is_empty() {
+            self.table.live(id).ties_mut().comes_after = Some(Arc::new(comes_after));
         }
         verdict
     }
@@ -190,15 +164,15 @@ impl Core {
     /// Moves an unstarted task into the normal queue; false where there is nothing to move.
     fn draw(&mut self, id: Id, head: bool, now: Stamp) -> bool {
         let Some(record) = self.table.get_mut(id) else { return false };
-        if record.status.has_started() || (record.line == Queue::Normal && record.head >= head) {
+        if record.status().has_started() || (record.line == Queue::Normal && record.head >= head) {
             return false;
         }
-        let queued = record.status == Status::Queued;
+        let queued = record.status() == Status::Queued;
         if queued {
             self.leave_line(id);
         }
         let record = self.table.live(id);
-        let rests = record.status == Status::Resting;
+        let rests = record.status() == Status::Resting;
         if std::mem::replace(&mut record.line, Queue::Normal) == Queue::Idle && !rests {
             self.idle_leaves(now);
         }
@@ -221,8 +195,7 @@ impl Core {
         let record = self.table.live(id);
         record.queued = Some(now);
         if record.demanded {
-            record.status = Status::Demanded;
-            self.demanded.push_back(id);
+            self.jump(id);
         } else {
             self.enter_line(id);
         }

@@ -22,14 +22,14 @@ impl Core {
             if self.records_segments {
                 record.ties_mut().demanded_at.get_or_insert(now);
             }
-            record.demanded |= !record.status.has_started();
+            record.demanded |= !record.status().has_started();
             let raised = record.class < Class::Demanded;
             if raised {
                 self.raise(id, Class::Demanded);
                 // The last is taken first.
                 wanted.extend(self.waited_for(id).into_iter().rev());
             }
-            match self.table.live(id).status {
+            match self.table.live(id).status() {
                 Status::Queued => {
                     self.leave_line(id);
                     self.jump(id);
@@ -80,8 +80,8 @@ impl Core {
         }
     }
 
-    fn jump(&mut self, id: Id) {
-        self.table.live(id).status = Status::Demanded;
+    pub(super) fn jump(&mut self, id: Id) {
+        self.table.set_status(id, Status::Demanded);
         self.demanded.push_back(id);
     }
 
@@ -94,7 +94,7 @@ impl Core {
 
     /// The task leaves whatever line it stands in, for good.
     pub(super) fn leave_all_lines(&mut self, id: Id) {
-        match self.table.live(id).status {
+        match self.table.live(id).status() {
             Status::Queued => self.leave_line(id),
             Status::Delayed => self.timers.retain(|(_, of, _)| *of != id),
             // The line of demanded tasks passes over those that are not waiting in it any more.

@@ -33,13 +33,13 @@ impl Core {
             Some(outcome) => outcome,
             // A blocking closure goes on whatever is decided: its handle was resolved where it had to be. Where the runtime has
             // gone during this poll, no lane will see it out, and what the pool has not begun is dropped here.
-            None if record.blocking && !(lost && record.status == Status::Overdue) => return Fate::Keep,
-            None if record.status == Status::Overdue => Outcome::Abandoned,
+            None if record.blocking && !(lost && record.status() == Status::Overdue) => return Fate::Keep,
+            None if record.status() == Status::Overdue => Outcome::Abandoned,
             None if record.cancel_asked => Outcome::Cancelled(CancelReason::Asked),
             None if deadline_passed => Outcome::TimedOut { still_running: false },
             None => return Fate::Keep,
         };
-        if record.status == Status::Overdue {
+        if record.status() == Status::Overdue {
             self.release(id, now, actions);
             return Fate::Release;
         }
@@ -56,9 +56,8 @@ impl Core {
 
     /// The handle gets its outcome now; the code may still run and holds its slot until it returns.
     pub(super) fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        let record = self.table.live(id);
-        record.status = Status::Overdue;
-        let name = record.name.clone();
+        self.table.set_status(id, Status::Overdue);
+        let name = self.table.live(id).name.clone();
         actions.resolve.push(Resolve { id, name, outcome: outcome.clone(), still_running: true });
         self.overdue += 1;
         self.close(id, outcome, now, actions);
@@ -78,13 +77,13 @@ impl Core {
                 Some(ties) => std::mem::take(&mut ties.successors),
                 None => Vec::new(),
             };
-            if record.status == Status::Ended {
+            if record.status() == Status::Ended {
                 self.retire(id);
             }
             for Successor { id, settled_will_do } in successors {
                 let Some(successor) = self.table.get_mut(id) else { continue };
                 // One with an outcome stands in `ends` already: another predecessor did not complete either.
-                if successor.status != Status::Waiting || successor.outcome.is_some() {
+                if successor.status() != Status::Waiting || successor.outcome.is_some() {
                     continue;
                 }
                 if outcome.is_completed() || settled_will_do {
@@ -126,7 +125,7 @@ impl Core {
                 }
             }
         }
-        let (status, line) = (record.status, record.line);
+        let (status, line) = (record.status(), record.line);
         if status == Status::Overdue {
             // It has an end for everyone who waits for it, but its slot is taken, and the lane has to see it out.
             return;
@@ -153,13 +152,12 @@ impl Core {
     fn ended(&mut self, id: Id) {
         self.loans.waiter_is_over(id);
         self.not_woken(id);
-        self.table.live(id).status = Status::Ended;
+        self.table.set_status(id, Status::Ended);
         self.unended -= 1;
     }
 
     pub(super) fn vacate(&mut self, id: Id) {
         self.running -= 1;
-        self.slot_is_left(id);
         if self.table.live(id).line == Queue::Idle {
             self.idle_running -= 1;
         }
@@ -182,7 +180,7 @@ impl Core {
 
     pub(super) fn timeout_passed(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let record = self.table.live(id);
-        if record.status != Status::Running {
+        if record.status() != Status::Running {
             // Between two attempts, or waiting for its turn to make the next one.
             if record.attempts > 0 && record.outcome.is_none() {
                 self.end(id, Outcome::TimedOut { still_running: false }, now, actions);
@@ -200,7 +198,7 @@ impl Core {
     /// The handle asks for an end. A running future is dropped by the lane, in a tick of its own.
     pub(crate) fn cancel(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let Some(record) = self.table.get_mut(id) else { return };
-        match record.status {
+        match record.status() {
             Status::Ended | Status::Overdue => {}
             Status::Running if record.blocking || record.stuck => {
                 self.leave_running(id, Outcome::Abandoned, now, actions);
@@ -234,7 +232,7 @@ impl Core {
         for place in from..end {
             let Some(id) = self.table.id_at(place) else { continue };
             let record = self.table.live(id);
-            if !record.status.has_started() {
+            if !record.status().has_started() {
                 // Its successors fall to the same shutdown, not to a predecessor.
                 if let Some(ties) = &mut record.ties {
                     ties.successors.clear();
@@ -254,12 +252,14 @@ impl Core {
     /// The same, without the task that waits for it.
     pub(crate) fn end_running_but(&mut self, but: Option<Id>, now: Stamp, actions: &mut Actions) {
         let Phase::Closed(why) = self.phase else { return };
-        for place in 0..self.table.places() {
-            let Some(id) = self.table.id_at(place) else { continue };
+        let mut running = self.table.running().to_vec();
+        // As they stand in the table: so two runs do the same.
+        running.sort_unstable();
+        for id in running {
             let inside_a_poll = self.inside_a_poll(id);
-            let record = self.table.live(id);
+            let Some(record) = self.table.get(id) else { continue };
             let blocking = record.blocking;
-            match record.status {
+            match record.status() {
                 Status::Running if Some(id) == but => {}
                 Status::Running if blocking || inside_a_poll => {
                     self.leave_running(id, Outcome::Abandoned, now, actions);
@@ -268,7 +268,7 @@ impl Core {
                 _ => {}
             }
             // No lane will see a blocking closure out: whoever waits for the end would wait for ever.
-            let overdue = self.table.get(id).is_some_and(|record| record.status == Status::Overdue);
+            let overdue = self.table.get(id).is_some_and(|record| record.status() == Status::Overdue);
             if overdue && blocking && !inside_a_poll && self.is_lost() {
                 self.release(id, now, actions);
                 actions.dropped.push(id);
@@ -286,7 +286,7 @@ impl Core {
         let leave = self
             .loans
             .for_the_end()
-            .filter(|id| self.table.get(*id).is_some_and(|record| record.status == Status::Running));
+            .filter(|id| self.table.get(*id).is_some_and(|record| record.status() == Status::Running));
         self.running_unresolved().saturating_sub(leave.count())
     }
 

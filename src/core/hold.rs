@@ -41,7 +41,8 @@ impl Core {
     /// The idle start that was held has come.
     pub(super) fn hold_is_over(&mut self, task: Id, now: Stamp) {
         let number = self.table.live(task).number;
-        self.holds.over(task, number, now);
+        let name = self.table.live(task).name.clone();
+        self.holds.over(name, number, now);
     }
 
     /// What holds the next idle start now.

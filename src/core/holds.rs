@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base::clock::Stamp;
 use crate::model::gate_state::HeldBy;
-use crate::model::id::Id;
+use crate::model::name::Name;
 
 /// An idle start that is due and held.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(super) struct Holding {
 /// An idle start that was held.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
-    pub(crate) task: Id,
+    pub(crate) task: Name,
     pub(crate) number: u64,
     pub(crate) since: Stamp,
     pub(crate) until: Stamp,
@@ -43,7 +43,7 @@ impl Holds {
     }
 
     /// The start that was held, if one was, has come: this task's.
-    pub(super) fn over(&mut self, task: Id, number: u64, now: Stamp) {
+    pub(super) fn over(&mut self, task: Name, number: u64, now: Stamp) {
         let Some(Holding { since, why }) = self.now.take() else { return };
         if self.kept.len() == KEPT {
             self.kept.pop_front();

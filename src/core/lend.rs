@@ -61,7 +61,7 @@ impl Core {
 
     /// Whether its code runs; that of a blocking closure may outlive its outcome, and lends all the same.
     fn is_running(&self, id: Id) -> bool {
-        self.table.get(id).is_some_and(|record| matches!(record.status, Status::Running | Status::Overdue))
+        self.table.get(id).is_some_and(|record| record.status().runs())
     }
 
     /// Whether the task still waits so.
@@ -129,7 +129,7 @@ impl Core {
         let predecessors = self
             .table
             .get(id)
-            .filter(|record| record.status == Status::Waiting)
+            .filter(|record| record.status() == Status::Waiting)
             .and_then(|record| record.ties.as_ref())
             .map_or(&[][..], |ties| &ties.predecessors);
         predecessors.iter().copied().chain(self.loans.targets(id)).collect()
@@ -139,7 +139,7 @@ impl Core {
     fn waiting_for(&self, id: Id) -> Vec<Id> {
         let ties = self.table.get(id).and_then(|record| record.ties.as_ref());
         let successors = ties.map_or(&[][..], |ties| &ties.successors).iter().map(|successor| successor.id);
-        let waiting = |id: &Id| self.table.get(*id).is_some_and(|record| record.status == Status::Waiting);
+        let waiting = |id: &Id| self.table.get(*id).is_some_and(|record| record.status() == Status::Waiting);
         successors.filter(waiting).chain(self.loans.waiters(id)).collect()
     }
 }

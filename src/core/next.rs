@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::table::Status;
 use crate::model::id::Id;
 
 use super::actions::Actions;
@@ -15,20 +14,19 @@ impl Core {
     /// is left to poll: who is inside a stuck poll is polled once more when that has returned.
     pub(crate) fn woken(&mut self, id: Id, at: Option<Stamp>) -> bool {
         let Some(record) = self.table.get_mut(id) else { return false };
-        let runs = matches!(record.status, Status::Running | Status::Overdue) && !record.stuck;
+        let runs = record.status().runs() && !record.stuck;
         if !runs || std::mem::replace(&mut record.woken, true) {
             return false;
         }
         let class = record.class;
-        let rank = self.turns.wakes;
-        self.turns.wakes += 1;
-        self.turns.enter(class, Woken { id, rank, at });
+        self.turns.enter(class, Woken { id, at });
         true
     }
 
     /// Whom the next turn will be for, as it stands, if he has been woken.
     pub(crate) fn next_woken(&self) -> Option<Id> {
-        CLASSES.iter().find_map(|class| self.turns.woken[*class as usize].front()).map(|woken| woken.id)
+        let first = |class: &Class| self.turns.woken[*class as usize].first_key_value();
+        CLASSES.iter().find_map(first).map(|(_, woken)| woken.id)
     }
 
     /// Nothing of the task waits for a poll any more.
@@ -91,8 +89,7 @@ impl Core {
         let before = record.class;
         record.class = class.max(before);
         if record.woken && before < class {
-            let woken = self.turns.leave(before, id).expect("who is woken stands in the line of its class");
-            self.turns.enter(class, woken);
+            self.turns.change(id, before, class);
         }
     }
 }

@@ -14,8 +14,8 @@ impl Core {
 
     /// Into its queue, at the place its number gives it.
     pub(super) fn enter_line(&mut self, id: Id) {
+        self.table.set_status(id, Status::Queued);
         let record = self.table.live(id);
-        record.status = Status::Queued;
         let ticket = record.ticket(id);
         match record.line {
             Queue::Normal => self.normal.push(ticket),

@@ -29,7 +29,7 @@ impl Core {
             Phase::Open if deadline.is_some_and(|at| now >= at) => {
                 Some(Outcome::TimedOut { still_running: false })
             }
-            Phase::Open if record.status == Status::Overdue => Some(Outcome::Abandoned),
+            Phase::Open if record.status() == Status::Overdue => Some(Outcome::Abandoned),
             Phase::Open => None,
         };
         if ends.is_some() {
@@ -44,9 +44,8 @@ impl Core {
         self.not_woken(id);
         self.vacate(id);
         let at = now.after(after);
-        let record = self.table.live(id);
-        record.status = Status::Resting;
-        let ties = record.ties_mut();
+        self.table.set_status(id, Status::Resting);
+        let ties = self.table.live(id).ties_mut();
         ties.again = Some(at);
         if self.records_segments {
             ties.rests(after);
@@ -68,7 +67,7 @@ impl Core {
 
     /// True where the task was resting.
     pub(super) fn wake_from_rest(&mut self, id: Id) -> bool {
-        let Some(record) = self.table.get_mut(id).filter(|record| record.status == Status::Resting) else {
+        let Some(record) = self.table.get_mut(id).filter(|record| record.status() == Status::Resting) else {
             return false;
         };
         if let Some(at) = record.ties_mut().again.take() {

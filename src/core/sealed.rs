@@ -52,6 +52,12 @@ impl Core {
         self.mischief.as_ref()
     }
 
+    /// The monkey's victim, while it is delayed.
+    pub(crate) fn delayed(&self) -> Option<&Record> {
+        let victim = self.mischief.as_ref()?.victim?;
+        self.table.get(victim).filter(|record| record.status() == Status::Delayed)
+    }
+
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -82,7 +88,7 @@ impl Core {
                     name: &record.name,
                     started: record.started.is_some(),
                     ended: record.outcome.is_some(),
-                    demanded: record.demanded || record.status == Status::Demanded,
+                    demanded: record.demanded || record.status() == Status::Demanded,
                     excluded: record.never_delay,
                 })
                 .collect();

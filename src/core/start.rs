@@ -19,7 +19,7 @@ impl Core {
             return false;
         }
         while let Some(id) = self.demanded.front() {
-            if self.table.get(*id).is_some_and(|record| record.status == Status::Demanded) {
+            if self.table.get(*id).is_some_and(|record| record.status() == Status::Demanded) {
                 return true;
             }
             self.demanded.pop_front();
@@ -81,9 +81,9 @@ impl Core {
     }
 
     fn start(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
+        debug_assert!(!self.table.live(id).status().has_started(), "a task starts once");
+        self.table.set_status(id, Status::Running);
         let record = self.table.live(id);
-        debug_assert!(!record.status.has_started(), "a task starts once");
-        record.status = Status::Running;
         let first = record.attempts == 0;
         record.attempts = record.attempts.saturating_add(1);
         record.fresh = true;
@@ -102,7 +102,6 @@ impl Core {
         actions.announce |= self.scope.started(record);
         self.starts.push_back((now, id));
         self.running += 1;
-        self.slot_is_taken(id);
         if idle {
             self.idle_leaves(now);
             self.idle_running += 1;
@@ -124,7 +123,7 @@ impl Core {
         mischief.delivery = if waits { Delivery::Delaying } else { Delivery::Delivered };
         if waits {
             self.timers.insert((now.after(delay), id, Timer::Monkey));
-            self.table.live(id).status = Status::Delayed;
+            self.table.set_status(id, Status::Delayed);
         }
         self.note(Note::Delayed(id));
         waits

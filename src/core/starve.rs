@@ -1,7 +1,6 @@
 //! Normal tasks must not keep the idle queue out for ever.
 
 use crate::base::clock::Stamp;
-use crate::core::table::Status;
 
 use super::scheduler::{Core, Phase};
 
@@ -29,10 +28,8 @@ impl Core {
             if self.begin_delay(id, now) {
                 continue;
             }
-            let record = self.table.live(id);
-            record.held_too_long = true;
-            record.status = Status::Demanded;
-            self.demanded.push_back(id);
+            self.table.live(id).held_too_long = true;
+            self.jump(id);
             return;
         }
     }

@@ -1,9 +1,9 @@
 //! Normal tasks that wait for a slot, and those that were named for it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::base::clock::Stamp;
-use crate::model::id::Id;
 use crate::model::name::Name;
 
 /// A normal task that waited for a slot for [`STARVED`], and nobody's turn came meanwhile.
@@ -26,7 +26,6 @@ pub(super) struct Crowd {
     pub(super) since: Option<Stamp>,
     /// The first of them has been named.
     pub(super) told: bool,
-    /// Who holds a slot.
-    pub(super) holders: Vec<Id>,
-    pub(super) starved: VecDeque<Starved>,
+    /// Shared: a report copies them under the lock.
+    pub(super) starved: VecDeque<Arc<Starved>>,
 }

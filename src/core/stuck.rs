@@ -42,7 +42,7 @@ impl Core {
         self.note(Note::Stuck(polling.id));
         let record = self.table.live(polling.id);
         let deadline = record.ties.as_ref().and_then(|ties| ties.deadline);
-        if record.cancel_asked && record.status == Status::Running {
+        if record.cancel_asked && record.status() == Status::Running {
             self.leave_running(polling.id, Outcome::Abandoned, now, actions);
         } else if deadline.is_some_and(|deadline| now >= deadline) {
             self.timeout_passed(polling.id, now, actions);

@@ -3,6 +3,7 @@
 mod segment;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::chunks::Chunks;
@@ -43,6 +44,11 @@ impl Status {
     pub(crate) fn has_started(self) -> bool {
         matches!(self, Status::Running | Status::Overdue | Status::Ended)
     }
+
+    /// Whether its code may be running.
+    pub(crate) fn runs(self) -> bool {
+        matches!(self, Status::Running | Status::Overdue)
+    }
 }
 
 /// What the declaration asks for and the core needs to know.
@@ -80,16 +86,24 @@ pub(crate) struct Successor {
     pub(crate) settled_will_do: bool,
 }
 
+/// What a task was declared to come after, for the report.
+#[derive(Debug, Default)]
+pub(crate) struct ComesAfter {
+    /// Names of the predecessors: they may be forgotten before this task is.
+    pub(crate) names: Vec<Name>,
+    /// Their numbers, where they were known.
+    pub(crate) numbers: Vec<u64>,
+    /// Those of them whose mere end will do.
+    pub(crate) settled_will_do: Vec<u64>,
+}
+
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
     pub(crate) predecessors: Vec<Id>,
-    /// Names of the predecessors, for the report: they may be forgotten before this task is.
-    pub(crate) waited_for: Vec<Name>,
-    /// Their numbers, where they were known.
-    pub(crate) after: Vec<u64>,
-    /// Those of them whose mere end will do.
-    pub(crate) after_settled: Vec<u64>,
+    /// What it was declared to come after, where that is anything. Shared, because a report must not copy fifty thousand
+    /// names under the lock.
+    pub(crate) comes_after: Option<Arc<ComesAfter>>,
     /// When it was polled, where that is recorded.
     pub(crate) segments: Vec<Segment>,
     /// The number of the task that declared it, where segments are recorded.
@@ -138,7 +152,10 @@ pub(crate) struct Record {
     pub(crate) queue: Queue,
     /// The queue it waits in: a predecessor is drawn into the more urgent queue of its successors.
     pub(crate) line: Queue,
-    pub(crate) status: Status,
+    /// Set by the table, which counts.
+    status: Status,
+    /// Where it stands among those that run.
+    running_at: u32,
     /// How urgent its polls are.
     pub(crate) class: Class,
     /// It waits for a poll.
@@ -166,6 +183,48 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// As it is declared: it waits.
+    pub(crate) fn new(name: Name, number: u64, queue: Queue, declared: Stamp) -> Record {
+        Record {
+            name,
+            number,
+            declared,
+            queued: None,
+            started: None,
+            finished: None,
+            outcome: None,
+            longest_poll: Duration::ZERO,
+            ties: None,
+            polls: 0,
+            attempts: 0,
+            fresh: false,
+            start_counted: false,
+            queue,
+            line: queue,
+            status: Status::Waiting,
+            running_at: 0,
+            class: queue.into(),
+            woken: false,
+            blocking: false,
+            demanded: false,
+            held_too_long: false,
+            head: false,
+            never_delay: false,
+            cancel_asked: false,
+            stuck: false,
+            was_stuck: false,
+            slow: false,
+            starved: false,
+            in_scope: false,
+            aside: false,
+            awaits_the_end: false,
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
     pub(crate) fn ties_mut(&mut self) -> &mut Ties {
         self.ties.get_or_insert_default()
     }
@@ -179,13 +238,17 @@ impl Record {
     }
 }
 
-/// Records by id.
+/// Records by id. It counts as it goes, so that nobody has to walk through a million records to know how many wait.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     places: Chunks<Place>,
     free: Vec<u32>,
     declared: u64,
     names: Names,
+    /// How many records stand at each status.
+    counts: [usize; Status::Ended as usize + 1],
+    /// Those that run, in no promised order.
+    running: Vec<Id>,
 }
 
 #[derive(Debug)]
@@ -207,6 +270,7 @@ impl Table {
 
     pub(crate) fn insert(&mut self, record: Record) -> Id {
         self.declared += 1;
+        self.counts[record.status as usize] += 1;
         if let Some(index) = self.free.pop() {
             let place = self.places.get_mut(index as usize).expect("a free place is a place");
             place.record = Some(record);
@@ -233,6 +297,8 @@ impl Table {
         let place = self.places.get_mut(id.place());
         let Some(place) = place.filter(|place| place.generation == id.generation) else { return };
         let Some(record) = place.record.take() else { return };
+        debug_assert!(!record.status.runs(), "what runs is not forgotten");
+        self.counts[record.status as usize] -= 1;
         self.names.give_back(&record.name);
         if let Some(next) = place.generation.checked_add(1) {
             place.generation = next;
@@ -243,6 +309,39 @@ impl Table {
     /// A record that must be there: its task has not been forgotten.
     pub(crate) fn live(&mut self, id: Id) -> &mut Record {
         self.get_mut(id).expect("a task that has not ended has a record")
+    }
+
+    /// The one way of a task from one status to another.
+    pub(crate) fn set_status(&mut self, id: Id, status: Status) {
+        let standing = self.running.len();
+        let record = self.live(id);
+        let before = std::mem::replace(&mut record.status, status);
+        match (before.runs(), status.runs()) {
+            (false, true) => {
+                record.running_at = u32::try_from(standing).expect("fewer run than there are");
+                self.running.push(id);
+            }
+            (true, false) => {
+                let left = record.running_at;
+                self.running.swap_remove(left as usize);
+                if let Some(&moved) = self.running.get(left as usize) {
+                    self.live(moved).running_at = left;
+                }
+            }
+            _ => {}
+        }
+        self.counts[before as usize] -= 1;
+        self.counts[status as usize] += 1;
+    }
+
+    /// How many tasks stand at this status, of those that are known.
+    pub(crate) fn count(&self, status: Status) -> usize {
+        self.counts[status as usize]
+    }
+
+    /// The tasks whose code may be running, in no promised order.
+    pub(crate) fn running(&self) -> &[Id] {
+        &self.running
     }
 
     /// All records, in no promised order.
@@ -256,6 +355,11 @@ impl Table {
     /// How many places there are: ids below it may be live.
     pub(crate) fn places(&self) -> usize {
         self.places.len()
+    }
+
+    /// The record that stands at this place.
+    pub(crate) fn at(&self, place: usize) -> Option<&Record> {
+        self.places.get(place)?.record.as_ref()
     }
 
     pub(crate) fn id_at(&self, place: usize) -> Option<Id> {

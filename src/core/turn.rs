@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
@@ -49,10 +49,12 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(super) struct Woken {
     pub(super) id: Id,
-    /// How many wakes came before.
-    pub(super) rank: u64,
     pub(super) at: Option<Stamp>,
 }
+
+/// Who is woken, by how many wakes came before. Any of a hundred thousand may leave, and enter another class at the place of
+/// its wake.
+type Line = BTreeMap<u64, Woken>;
 
 /// How the poll that comes next counts: of which class it is, and at which borders, each behind a class but the last, both
 /// sides wanted the lane.
@@ -129,9 +131,11 @@ impl Could {
 
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// Of each class, in the order of their wakes.
-    pub(super) woken: [VecDeque<Woken>; 3],
-    pub(super) wakes: u64,
+    /// Of each class.
+    pub(super) woken: [Line; 3],
+    /// Where each of them stands.
+    ranks: BTreeMap<Id, u64>,
+    wakes: u64,
     /// Whether in each class it is a start's turn, if one can come.
     pub(super) start_first: [bool; 3],
     shares: [Share; 2],
@@ -145,6 +149,7 @@ impl Default for Turns {
     fn default() -> Turns {
         Turns {
             woken: Default::default(),
+            ranks: BTreeMap::new(),
             wakes: 0,
             start_first: [true; 3],
             shares: Default::default(),
@@ -155,7 +160,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    fn line(&mut self, class: Class) -> &mut VecDeque<Woken> {
+    fn line(&mut self, class: Class) -> &mut Line {
         &mut self.woken[class as usize]
     }
 
@@ -163,17 +168,25 @@ impl Turns {
         self.woken.iter().any(|line| !line.is_empty())
     }
 
-    /// At the place that its wake gives it.
+    /// The task has been woken now.
     pub(super) fn enter(&mut self, class: Class, woken: Woken) {
-        let line = self.line(class);
-        let place = line.partition_point(|other| other.rank < woken.rank);
-        line.insert(place, woken);
+        let rank = self.wakes;
+        self.wakes += 1;
+        self.ranks.insert(woken.id, rank);
+        self.line(class).insert(rank, woken);
     }
 
-    pub(super) fn leave(&mut self, class: Class, id: Id) -> Option<Woken> {
-        let line = self.line(class);
-        let place = line.iter().position(|woken| woken.id == id)?;
-        line.remove(place)
+    pub(super) fn leave(&mut self, class: Class, id: Id) {
+        if let Some(rank) = self.ranks.remove(&id) {
+            self.line(class).remove(&rank);
+        }
+    }
+
+    /// At the place that its wake gives it.
+    pub(super) fn change(&mut self, id: Id, before: Class, class: Class) {
+        let rank = self.ranks.get(&id).expect("who is woken has a place");
+        let woken = self.woken[before as usize].remove(rank).expect("who is woken stands in its class");
+        self.woken[class as usize].insert(*rank, woken);
     }
 
     /// What could be polled: what could start, and who was woken; with the idle ones among the normal ones where they count
@@ -224,18 +237,22 @@ impl Turns {
 
     /// Whoever of this class was woken first; idle tasks stand in for normal ones where they count as such.
     pub(super) fn pop(&mut self, class: Class, idle_counts: bool) -> Option<Woken> {
-        let rank = |line: &VecDeque<Woken>| line.front().map_or(u64::MAX, |woken| woken.rank);
+        let rank = |line: &Line| line.first_key_value().map_or(u64::MAX, |(rank, _)| *rank);
         let idle = idle_counts
             && class == Class::Normal
             && rank(&self.woken[Class::Idle as usize]) < rank(&self.woken[Class::Normal as usize]);
-        self.line(if idle { Class::Idle } else { class }).pop_front()
+        let (_, woken) = self.line(if idle { Class::Idle } else { class }).pop_first()?;
+        self.ranks.remove(&woken.id);
+        Some(woken)
     }
 
     /// Whether a lent slot has to wait for those who were woken, as urgent as the start that would fill it: one of them
     /// may be about to come back to it. Not for those who wake themselves meanwhile.
     pub(super) fn holds_back(&mut self, start: Class) -> bool {
         let before = *self.held_back.get_or_insert(self.wakes);
-        let waits = |class: &&Class| self.woken[**class as usize].front().is_some_and(|w| w.rank < before);
+        let waits = |class: &&Class| {
+            self.woken[**class as usize].first_key_value().is_some_and(|(rank, _)| *rank < before)
+        };
         CLASSES.iter().filter(|class| **class >= start).any(|class| waits(&class))
     }
 }

@@ -1,149 +1,243 @@
-//! The report, copied out of the core.
+//! What a report is made of, copied out of the core: a bounded piece each time the lock is held, however many tasks there are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::Core;
-use crate::core::stalls::{self, LONG_TASK};
-use crate::core::table::Record;
-use crate::shell::shared::Shared;
+use crate::core::holds::Held;
+use crate::core::stalls::{LONG_TASK, Stall};
+use crate::core::stops;
+use crate::core::table::{self, ComesAfter, Record};
+use crate::core::{self, Core};
+use crate::model::name::Name;
 
 use super::{
     ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Starved, Stop, TaskReport,
-    ThreadMissed,
 };
 
-impl Report {
-    /// Under the lock everything is only copied; sorting comes after it.
-    pub(crate) fn of(shared: &Shared) -> Report {
-        let mut report = {
-            let state = shared.lock();
-            let mut report = Report::copied(&state.core, shared.name.as_ref(), shared.clock.now());
-            report.threads_missed = state.threads_missed.iter().map(missed).collect();
-            report
-        };
-        report.put_in_order();
-        report
-    }
+/// How much is copied before the lock is let go: records, and what is in their lists.
+pub(super) const AT_ONCE: usize = 256;
 
-    fn copied(core: &Core, governor: &str, now: Stamp) -> Report {
-        let monkey = core.mischief().map(|mischief| MonkeyReport {
-            asked: mischief.monkey.to_string(),
-            victim: mischief.victim.and_then(|id| Some(core.table().get(id)?.name.to_string())),
-            victim_number: mischief.victim.and_then(|id| Some(core.table().get(id)?.number)),
-            delay: mischief.monkey.delay,
-            delivery: mischief.delivery.clone(),
-        });
-        let long_tasks: Vec<LongTask> = core.stalls().seen().map(long_task).collect();
-        let (tasks, late_tasks): (Vec<&Record>, Vec<&Record>) =
-            core.table().iter().map(|(_, record)| record).partition(|record| record.in_scope);
-        let tasks: Vec<TaskReport> = tasks.into_iter().map(task).collect();
-        Report {
-            version: 1,
-            governor: governor.to_owned(),
-            profile: core.profile().to_string(),
-            seed: core.seed(),
-            monkey,
-            gate: core.gate().state(now),
-            gate_rules: core.gate().rules().clone(),
-            ready: core.gate().ready_at().map(Stamp::as_duration),
-            taken: now.as_duration(),
-            last_start: tasks.iter().filter_map(|task| task.started).max(),
-            last_finish: tasks
-                .iter()
-                .filter(|task| task.started.is_some())
-                .filter_map(|task| task.finished)
-                .max(),
-            tasks,
-            late: core.scope().late(),
-            late_tasks: late_tasks.into_iter().map(task).collect(),
-            forgotten: core.scope().forgotten(),
-            interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
-            outcomes: core
-                .application_outcomes()
-                .map(|(name, ok, at)| ApplicationOutcome {
-                    name: name.to_string(),
-                    ok: *ok,
-                    at: at.as_duration(),
-                })
-                .collect(),
-            holds: core
-                .holds()
-                .iter()
-                .map(|held| Hold {
-                    task: core
-                        .table()
-                        .get(held.task)
-                        .map_or_else(String::new, |record| record.name.to_string()),
-                    number: held.number,
-                    since: held.since.as_duration(),
-                    until: held.until.as_duration(),
-                    why: held.why.clone(),
-                })
-                .collect(),
-            starved: core.starved().map(Starved::of).collect(),
-            holds_forgotten: core.holds().forgotten(),
-            outcomes_forgotten: core.application_outcomes_forgotten(),
-            cost: Cost {
-                polls: core.cost().polls,
-                looks: core.cost().looks,
-                lane_time: core.cost().lane_time(),
-            },
-            blocking_time: long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum(),
-            long_tasks,
-            stops: core
-                .stops()
-                .seen()
-                .map(|stop| Stop { start: stop.start.as_duration(), length: stop.length() })
-                .collect(),
-            threads_missed: Vec::new(),
-            long_tasks_forgotten: core.stalls().forgotten(),
+/// The lists beside the tasks. None of them grows with the run, and what is in them is shared or has to be written out
+/// without the lock.
+pub(super) struct Lists {
+    outcomes: Vec<(Cow<'static, str>, bool, Stamp)>,
+    holds: Vec<Held>,
+    starved: Vec<Arc<core::Starved>>,
+    long_tasks: Vec<Stall>,
+    stops: Vec<stops::Stop>,
+}
+
+impl Lists {
+    fn of(core: &Core) -> Lists {
+        Lists {
+            outcomes: core.application_outcomes().cloned().collect(),
+            holds: core.holds().iter().cloned().collect(),
+            starved: core.starved().cloned().collect(),
+            long_tasks: core.stalls().seen().cloned().collect(),
+            stops: core.stops().seen().copied().collect(),
         }
     }
 
-    fn put_in_order(&mut self) {
-        self.tasks.sort_unstable_by_key(|task| task.number);
-        self.late_tasks.sort_unstable_by_key(|task| task.number);
+    pub(super) fn written_into(self, report: &mut Report) {
+        let Lists { outcomes, holds, starved, long_tasks, stops } = self;
+        report.outcomes = outcomes.into_iter().map(outcome).collect();
+        report.holds = holds.into_iter().map(hold).collect();
+        report.starved = starved.iter().map(|starved| Starved::of(starved)).collect();
+        report.long_tasks = long_tasks.iter().map(long_task).collect();
+        report.blocking_time =
+            report.long_tasks.iter().map(|long| long.length.saturating_sub(LONG_TASK)).sum();
+        report.stops = stops
+            .iter()
+            .map(|stop| Stop { start: stop.start.as_duration(), length: stop.length() })
+            .collect();
     }
 }
 
-fn task(record: &Record) -> TaskReport {
-    let ties = record.ties.as_deref();
-    TaskReport {
-        name: record.name.to_string(),
-        number: record.number,
-        queue: record.queue,
-        blocking: record.blocking,
-        drawn: record.line != record.queue || record.head,
-        demanded: record.demanded,
-        held_too_long: record.held_too_long,
-        declared: record.declared.as_duration(),
-        declared_in: ties.and_then(|ties| ties.declared_in),
-        demanded_at: ties.and_then(|ties| ties.demanded_at).map(Stamp::as_duration),
-        no_later_than: ties.and_then(|ties| ties.no_later_than),
-        queued: record.queued.map(Stamp::as_duration),
-        started: record.started.map(Stamp::as_duration),
-        finished: record.finished.map(Stamp::as_duration),
-        outcome: record.outcome.clone(),
-        waited_for: ties.into_iter().flat_map(|ties| &ties.waited_for).map(ToString::to_string).collect(),
-        after: ties.map_or(Vec::new(), |ties| ties.after.clone()),
-        after_settled: ties.map_or(Vec::new(), |ties| ties.after_settled.clone()),
-        segments: ties.into_iter().flat_map(|ties| &ties.segments).map(segment).collect(),
-        awaited: ties.into_iter().flat_map(|ties| &ties.awaited).map(ToString::to_string).collect(),
-        stuck: record.was_stuck,
-        slow: record.slow,
-        polls: record.polls,
-        longest_poll: record.longest_poll,
-        attempts: record.attempts,
+/// A report without its tasks and lists, as it stands now.
+pub(super) fn begun(core: &Core, governor: &str, now: Stamp) -> (Report, Lists) {
+    let victim = |mischief: &core::delay::Mischief| core.table().get(mischief.victim?);
+    let monkey = core.mischief().map(|mischief| MonkeyReport {
+        asked: mischief.monkey.to_string(),
+        victim: victim(mischief).map(|record| record.name.to_string()),
+        victim_number: victim(mischief).map(|record| record.number),
+        delay: mischief.monkey.delay,
+        delivery: mischief.delivery.clone(),
+    });
+    let report = Report {
+        version: 1,
+        governor: governor.to_owned(),
+        profile: core.profile().to_string(),
+        seed: core.seed(),
+        monkey,
+        gate: core.gate().state(now),
+        gate_rules: core.gate().rules().clone(),
+        ready: core.gate().ready_at().map(Stamp::as_duration),
+        taken: now.as_duration(),
+        last_start: None,
+        last_finish: None,
+        tasks: Vec::new(),
+        late: core.scope().late(),
+        late_tasks: Vec::new(),
+        forgotten: core.scope().forgotten(),
+        interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
+        outcomes: Vec::new(),
+        outcomes_forgotten: core.application_outcomes_forgotten(),
+        cost: Cost { polls: core.cost().polls, looks: core.cost().looks, lane_time: core.cost().lane_time() },
+        holds: Vec::new(),
+        holds_forgotten: core.holds().forgotten(),
+        long_tasks: Vec::new(),
+        long_tasks_forgotten: core.stalls().forgotten(),
+        stops: Vec::new(),
+        starved: Vec::new(),
+        threads_missed: Vec::new(),
+        blocking_time: Duration::ZERO,
+    };
+    (report, Lists::of(core))
+}
+
+/// A walk through the tasks that were declared when it began.
+#[derive(Debug)]
+pub(super) struct Walk {
+    taken: Duration,
+    declared: u64,
+    places: usize,
+    /// Up to which place they are copied.
+    to: usize,
+}
+
+impl Walk {
+    pub(super) fn begin(core: &Core, now: Stamp) -> Walk {
+        let table = core.table();
+        Walk { taken: now.as_duration(), declared: table.declared(), places: table.places(), to: 0 }
+    }
+
+    /// Copies the next piece; true where there is more. A place that was used anew meanwhile is passed over.
+    pub(super) fn piece(&mut self, core: &Core, piece: &mut Vec<Copied>) -> bool {
+        let mut left = AT_ONCE;
+        while left > 0 && self.to < self.places {
+            let record = core.table().at(self.to).filter(|record| record.number < self.declared);
+            let copied = record.map(Copied::of);
+            left = left.saturating_sub(copied.as_ref().map_or(1, Copied::weight));
+            piece.extend(copied);
+            self.to += 1;
+        }
+        self.to < self.places
+    }
+
+    /// How many of the tasks that were declared when it began are not among those that were copied.
+    pub(super) fn unlisted(&self, listed: usize) -> u64 {
+        self.declared.saturating_sub(listed as u64)
+    }
+
+    /// How many tasks are still to be copied, at most.
+    pub(super) fn left(&self) -> usize {
+        self.places - self.to
+    }
+
+    /// The task as it stood when the walk began: what is known to have come later is left out. How often and how long it
+    /// was polled is not taken back.
+    pub(super) fn as_of_then(&self, mut task: TaskReport) -> TaskReport {
+        let later = |at: Option<Duration>| at.is_some_and(|at| at > self.taken);
+        if later(task.finished) {
+            task.finished = None;
+            task.outcome = None;
+        }
+        if later(task.started) {
+            task.started = None;
+            (task.polls, task.attempts, task.longest_poll) = (0, 0, Duration::ZERO);
+        }
+        task.queued = task.queued.filter(|at| *at <= self.taken);
+        task.demanded_at = task.demanded_at.filter(|at| *at <= self.taken);
+        task.segments.retain(|segment| segment.start <= self.taken);
+        task
     }
 }
 
-fn segment(segment: &crate::core::table::Segment) -> Segment {
-    let crate::core::table::Segment { start, busy, waited, polls, rests } = *segment;
+/// A task as it was copied; names are written out without the lock.
+pub(super) struct Copied {
+    task: TaskReport,
+    pub(super) in_scope: bool,
+    name: Name,
+    comes_after: Option<Arc<ComesAfter>>,
+    segments: Vec<table::Segment>,
+    awaited: Vec<Name>,
+}
+
+impl Copied {
+    fn of(record: &Record) -> Copied {
+        let ties = record.ties.as_deref();
+        let task = TaskReport {
+            name: String::new(),
+            number: record.number,
+            queue: record.queue,
+            blocking: record.blocking,
+            drawn: record.line != record.queue || record.head,
+            demanded: record.demanded,
+            held_too_long: record.held_too_long,
+            declared: record.declared.as_duration(),
+            declared_in: ties.and_then(|ties| ties.declared_in),
+            demanded_at: ties.and_then(|ties| ties.demanded_at).map(Stamp::as_duration),
+            no_later_than: ties.and_then(|ties| ties.no_later_than),
+            queued: record.queued.map(Stamp::as_duration),
+            started: record.started.map(Stamp::as_duration),
+            finished: record.finished.map(Stamp::as_duration),
+            outcome: record.outcome.clone(),
+            waited_for: Vec::new(),
+            after: Vec::new(),
+            after_settled: Vec::new(),
+            segments: Vec::new(),
+            awaited: Vec::new(),
+            stuck: record.was_stuck,
+            slow: record.slow,
+            polls: record.polls,
+            longest_poll: record.longest_poll,
+            attempts: record.attempts,
+        };
+        Copied {
+            task,
+            in_scope: record.in_scope,
+            name: record.name.clone(),
+            comes_after: ties.and_then(|ties| ties.comes_after.clone()),
+            segments: ties.map_or(Vec::new(), |ties| ties.segments.clone()),
+            awaited: ties.map_or(Vec::new(), |ties| ties.awaited.clone()),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        1 + self.segments.len() + self.awaited.len()
+    }
+
+    pub(super) fn written(self) -> TaskReport {
+        let Copied { mut task, name, comes_after, segments, awaited, .. } = self;
+        task.name = name.to_string();
+        if let Some(comes_after) = comes_after {
+            task.waited_for = comes_after.names.iter().map(ToString::to_string).collect();
+            task.after.clone_from(&comes_after.numbers);
+            task.after_settled.clone_from(&comes_after.settled_will_do);
+        }
+        task.segments = segments.iter().map(segment).collect();
+        task.awaited = awaited.iter().map(ToString::to_string).collect();
+        task
+    }
+}
+
+fn segment(segment: &table::Segment) -> Segment {
+    let table::Segment { start, busy, waited, polls, rests } = *segment;
     Segment { start: start.as_duration(), busy, waited, polls, rests }
 }
 
-fn long_task(stall: &stalls::Stall) -> LongTask {
+fn outcome((name, ok, at): (Cow<'static, str>, bool, Stamp)) -> ApplicationOutcome {
+    ApplicationOutcome { name: name.into_owned(), ok, at: at.as_duration() }
+}
+
+fn hold(held: Held) -> Hold {
+    let Held { task, number, since, until, why } = held;
+    Hold { task: task.to_string(), number, since: since.as_duration(), until: until.as_duration(), why }
+}
+
+fn long_task(stall: &Stall) -> LongTask {
     let who: Option<&Arc<str>> = stall.who.as_ref();
     LongTask {
         start: stall.start.as_duration(),
@@ -151,8 +245,4 @@ fn long_task(stall: &stalls::Stall) -> LongTask {
         who: who.map(ToString::to_string),
         worker: stall.worker,
     }
-}
-
-fn missed((wanted, first, times): (&'static str, Stamp, u64)) -> ThreadMissed {
-    ThreadMissed { wanted: wanted.to_owned(), first: first.as_duration(), times }
 }

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use crate::common::{
     Log, alive, boom, breathe, count, ended, fast, ms, paced, secs, silence, started, within,
 };
+use crate::growth::{assert_grows_linearly, timed};
 
 fn logged(log: &Log, name: &'static str) -> Task<()> {
     let log = log.clone();
@@ -240,17 +241,22 @@ async fn a_flag_off_in_the_middle_of_a_chain_skips_the_rest_of_it() {
     assert!(c.is_finished());
 }
 
-/// I10: searched one by one, these would take minutes.
+/// I8, I10: searched one by one, they would keep `govern` for half a second.
 #[tokio::test(start_paused = true)]
 async fn a_task_may_come_after_fifty_thousand_others_and_after_some_of_them_twice() {
     let governor = fast(1_024);
     let before: Vec<_> =
         (0..50_000).map(|n| governor.govern(Task::new(format!("{n}"), || async {}))).collect();
-    let mut last = Task::new("last", || async {});
-    for handle in before.iter().chain(&before[..1_000]) {
-        last = last.after(handle);
+    let mut last = Vec::new();
+    assert_grows_linearly(12_500, |size| {
+        let mut task = Task::new("last", || async {});
+        for handle in before[..size].iter().chain(&before[..size / 50]) {
+            task = task.after(handle);
+        }
+        timed(|| last.push(governor.govern(task)))
+    });
+    for last in last {
+        within(last.wait()).await.unwrap();
     }
-    let last = governor.govern(last);
-    within(last.wait()).await.unwrap();
     assert!(before.iter().all(|handle| handle.is_finished()));
 }
