@@ -89,7 +89,7 @@ async fn run(boot: Boot) -> Result<(Vec<Duration>, Duration), Box<dyn std::error
                 let state = Rc::clone(&state);
                 governor.govern(LocalTask::new(format!("part {part}"), move || analyse(state, part, true)));
             }
-            let report = governor.report().finished().await;
+            let report = governor.as_send().report().finished().await;
             println!("{report}\n");
         }
     }

@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
-use afterboot::{Event, Events, GateState, Governor, HeldBy, Outcome, Task, TaskHandle, yield_if_due};
+use afterboot::{Event, Events, GateState, Governor, Outcome, Task, TaskHandle, WaitReason, yield_if_due};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -119,9 +119,9 @@ fn words(event: &Event) -> Option<String> {
         Event::Stuck { task, .. } => format!("{task:?} does not come back; the others go on without it"),
         Event::Starved { task, behind, .. } => format!("{task:?} waits for a slot behind {behind:?}"),
         Event::Slow { task, .. } => format!("{task:?} has been running for 30 s"),
-        Event::GateOpened { gate } => format!("gate {gate}"),
+        Event::GateOpened { gate, .. } => format!("gate {gate}"),
         Event::LongTask { length, who, .. } => format!("frozen for {} ms by {who:?}", length.as_millis()),
-        Event::Lagged { missed } => format!("{missed} events were missed"),
+        Event::Lagged { missed, .. } => format!("{missed} events were missed"),
         _ => return None,
     })
 }
@@ -130,7 +130,7 @@ fn words(event: &Event) -> Option<String> {
 
 #[derive(Default)]
 struct Lines {
-    held_by: Option<Discriminant<HeldBy>>,
+    shown: Option<Discriminant<WaitReason>>,
 }
 
 impl View for Lines {
@@ -143,7 +143,7 @@ impl View for Lines {
     /// Only another reason is news; that it opened is an event.
     fn gate(&mut self, gate: &GateState) {
         if let GateState::Shut { why, .. } = gate
-            && self.held_by.replace(discriminant(why)) != Some(discriminant(why))
+            && self.shown.replace(discriminant(why)) != Some(discriminant(why))
         {
             println!("{:>9}  gate {gate}", "");
         }
@@ -187,7 +187,7 @@ impl View for Bars {
     fn event(&mut self, _: Duration, event: &Event) {
         match event {
             Event::Declared { .. } => self.all.inc_length(1),
-            Event::Started { task, number } => {
+            Event::Started { task, number, .. } => {
                 let line = self.screen.add(ProgressBar::new_spinner());
                 line.set_style(self.line.clone());
                 line.set_message(format!("{task:?}"));
@@ -203,7 +203,7 @@ impl View for Bars {
                     self.say(event);
                 }
             }
-            Event::GateOpened { gate } => self.gate(gate),
+            Event::GateOpened { gate, .. } => self.gate(gate),
             _ => self.say(event),
         }
     }

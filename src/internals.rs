@@ -19,7 +19,7 @@ fn id(number: u32) -> Id {
 fn rules() -> GateRules {
     GateRules {
         quiet: Duration::from_secs(5),
-        timeout: Duration::from_secs(45),
+        gate_timeout: Duration::from_secs(45),
         max_in_flight: 2,
         await_ready: false,
         interactive: false,

@@ -85,7 +85,7 @@
 
 pub mod guide;
 
-#[cfg(feature = "internals")]
+#[cfg(afterboot_internals)]
 #[doc(hidden)]
 pub mod internals;
 
@@ -120,7 +120,7 @@ pub use api::tower::{CountInFlight, Counted, InFlightLayer};
 pub use model::error::{ConfigError, ReplayError, TaskError};
 pub use model::event::Event;
 pub use model::gate_rules::GateRules;
-pub use model::gate_state::{GateState, HeldBy, OpenedBy};
+pub use model::gate_state::{GateState, OpenedBy, WaitReason};
 pub use model::monkey::{Delivery, Monkey};
 pub use model::outcome::{CancelReason, Outcome, SkipReason};
 pub use model::profile::Profile;

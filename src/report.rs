@@ -20,7 +20,7 @@ pub(crate) use table::fit;
 use std::time::Duration;
 
 use crate::model::gate_rules::GateRules;
-use crate::model::gate_state::{GateState, HeldBy};
+use crate::model::gate_state::{GateState, WaitReason};
 use crate::model::monkey::Delivery;
 use crate::model::outcome::Outcome;
 use crate::model::queue::Queue;
@@ -111,11 +111,11 @@ pub struct TaskReport {
     pub blocking: bool,
     /// Whether it was moved into the normal queue: somebody more urgent comes after it, or its own
     /// `no_later_than` passed.
-    pub drawn: bool,
+    pub promoted: bool,
     /// Whether somebody demanded it before it had started.
     pub demanded: bool,
     /// Whether the governor itself demanded it, because normal tasks had left it no slot for `max_hold`.
-    pub held_too_long: bool,
+    pub demanded_by_governor: bool,
     /// When it was declared.
     pub declared: Duration,
     /// The number of the governed task that declared it, where
@@ -170,7 +170,7 @@ pub struct Hold {
     /// When it came.
     pub until: Duration,
     /// What held it first.
-    pub why: HeldBy,
+    pub why: WaitReason,
 }
 
 /// A normal task that waited for a slot for long, and behind whom: they may never end.

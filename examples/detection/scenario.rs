@@ -149,7 +149,7 @@ impl Scenario {
         let builder = if self.kind == Kind::Root { builder.sampler() } else { builder };
         let origin = Instant::now();
         // Its gate stays shut, so its probe watches all along.
-        let governor = builder.timeout(Duration::from_secs(3_600)).build()?;
+        let governor = builder.gate_timeout(Duration::from_secs(3_600)).build()?;
         governor.govern(Task::new("idle", || async {}).idle());
         drop(entered);
         let (ask, asked) = mpsc::channel::<Request>();
@@ -279,7 +279,7 @@ async fn load() {
 
 /// Holds each stall that was made against the long tasks that were told.
 fn count(governor: &Governor, origin: Instant, made: &[(Instant, Instant)]) -> Seen {
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let mut told: Vec<_> = report.long_tasks.iter().collect();
     let mut seen = Seen { injected: made.len(), ..Seen::default() };
     for (began, ended) in made {

@@ -52,7 +52,7 @@ impl Builder {
             profile: Profile::default(),
             gate: GateRules {
                 quiet: Duration::from_secs(5),
-                timeout: Duration::from_secs(45),
+                gate_timeout: Duration::from_secs(45),
                 max_in_flight: 2,
                 await_ready: false,
                 interactive: false,
@@ -158,8 +158,8 @@ impl Builder {
 
     /// When the gate opens even if the application was never quiet, counted from the first idle task. Default
     /// 45 s, as in the web mail client whose governor has one; more than 0, at most 24 hours.
-    pub fn timeout(mut self, timeout: Duration) -> Builder {
-        self.gate.timeout = timeout;
+    pub fn gate_timeout(mut self, timeout: Duration) -> Builder {
+        self.gate.gate_timeout = timeout;
         self
     }
 

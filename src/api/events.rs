@@ -11,6 +11,7 @@ use crate::shell::shared::Shared;
 ///
 /// The last 1,024 are kept. A listener that falls further behind gets one [`Event::Lagged`] with the number it
 /// missed, then goes on with the oldest kept. Where nobody listens, nothing is written.
+#[must_use = "the events are there to be read"]
 pub struct Events {
     shared: Arc<Shared>,
     next: u64,

@@ -22,6 +22,7 @@ use crate::shell::observe::Span;
 /// when another task was polled on its thread (a guard kept across an await) names nothing. Two readings of the clock each
 /// time a span is entered.
 /// afterboot's own spans are left out: governed polls are known anyway.
+#[must_use = "a layer does nothing until a subscriber has it"]
 pub struct ObserveLayer {
     shared: Weak<Shared>,
 }

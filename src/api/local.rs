@@ -32,9 +32,9 @@ use crate::shell::output::TaskOutput;
 /// Governs tasks that are not `Send`, on one thread: on a current_thread runtime, with or without a `LocalSet`, or
 /// on a `LocalRuntime`.
 ///
-/// Everything else is as with a [`Governor`], to which this dereferences: other threads may declare ordinary tasks
-/// through a clone of it, and both kinds share the limits. There is no take-over of a stuck lane: on one thread
-/// nothing could run meanwhile.
+/// Only [`govern`](LocalGovernor::govern) differs; everything else is on the [`Governor`] that
+/// [`as_send`](LocalGovernor::as_send) returns. Other threads may declare `Send` tasks through a clone of that one, and both
+/// kinds share its limits. A lane whose poll is stuck is not replaced: on one thread no other lane could run.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -52,6 +52,7 @@ use crate::shell::output::TaskOutput;
 /// }));
 /// assert_eq!(title.await?.as_str(), "hello");
 /// assert_eq!(frames.get(), 1);
+/// println!("{}", governor.as_send().report().finished().await);
 /// # Ok(())
 /// # }
 /// ```
@@ -98,16 +99,9 @@ impl LocalGovernor {
         LocalTaskHandle { handle: self.governor.govern(task), value }
     }
 
-    /// The governor that both kinds of tasks share.
+    /// Returns the governor that both kinds of tasks share: for its report, its gate, its shutdown, and for tasks that are
+    /// `Send`. Clones of it may go to other threads.
     pub fn as_send(&self) -> &Governor {
-        &self.governor
-    }
-}
-
-impl Deref for LocalGovernor {
-    type Target = Governor;
-
-    fn deref(&self) -> &Governor {
         &self.governor
     }
 }

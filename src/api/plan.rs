@@ -36,12 +36,12 @@ pub(crate) fn check(
     };
     field(!name.is_empty(), "name: \"\"; allowed: at least one character".to_owned());
     field(
-        !gate.timeout.is_zero() && gate.timeout <= MAX_TIMEOUT,
-        format!("timeout: {:?}; allowed: more than 0 and at most {MAX_TIMEOUT:?}", gate.timeout),
+        !gate.gate_timeout.is_zero() && gate.gate_timeout <= MAX_TIMEOUT,
+        format!("gate_timeout: {:?}; allowed: more than 0 and at most {MAX_TIMEOUT:?}", gate.gate_timeout),
     );
     field(
-        gate.quiet <= gate.timeout,
-        format!("quiet: {:?}; allowed: at most the timeout, which is {:?}", gate.quiet, gate.timeout),
+        gate.quiet <= gate.gate_timeout,
+        format!("quiet: {:?}; allowed: at most gate_timeout, which is {:?}", gate.quiet, gate.gate_timeout),
     );
     field(
         stuck_after >= MIN_STUCK_AFTER,

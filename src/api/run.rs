@@ -42,7 +42,7 @@ impl Run {
     }
 
     /// The report as it stands now.
-    pub fn so_far(&self) -> Report {
+    pub fn current(&self) -> Report {
         Report::at_once(&self.shared)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base::text::Plain;
 use crate::core::table::{Record, Status};
-use crate::model::gate_state::{GateState, HeldBy};
+use crate::model::gate_state::{GateState, WaitReason};
 use crate::model::queue::Queue;
 use crate::report::{Starved, fit};
 use crate::shell::shared::Shared;
@@ -26,7 +26,7 @@ pub struct Snapshot {
     /// How the gate of the idle queue stands, and why.
     pub gate: GateState,
     /// What holds the next idle start although the gate is open.
-    pub held_by: Option<HeldBy>,
+    pub held_by: Option<WaitReason>,
     /// Tasks declared so far.
     pub declared: u64,
     /// Tasks that wait in the normal queue.
@@ -62,7 +62,7 @@ pub struct RunningTask {
     /// How long it has been running.
     pub running_for: Duration,
     /// Its handle is resolved, its code may still run.
-    pub overdue: bool,
+    pub detached: bool,
 }
 
 impl Snapshot {
@@ -95,7 +95,7 @@ impl Snapshot {
                     name: record.name.to_string(),
                     queue: record.queue,
                     running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
-                    overdue: record.status() == Status::Overdue,
+                    detached: record.status() == Status::Overdue,
                 })
                 .collect(),
             in_flight: core.in_flight(),

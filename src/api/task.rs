@@ -114,7 +114,7 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// Waits in the idle queue, until the application is quiet. Without it a task is normal.
     ///
     /// A normal task that comes [`after`](Task::after) an idle one makes that one normal too, with its own predecessors: the
-    /// report says `drawn`. Declare the successor idle as well where both can wait.
+    /// report says `promoted`. Declare the successor idle as well where both can wait.
     pub fn idle(mut self) -> Task<T> {
         self.queue = Queue::Idle;
         self
@@ -129,7 +129,7 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// Starts only after the other task has completed; skipped where that ends otherwise.
     ///
     /// While it waits it holds no slot. A more urgent task draws the other one into its queue: an idle predecessor of a normal
-    /// task becomes normal, and the report says `drawn` of it. The handle must be of the same governor. The other task has to exist
+    /// task becomes normal, and the report says `promoted` of it. The handle must be of the same governor. The other task has to exist
     /// first, so a cycle of order cannot be written.
     pub fn after(mut self, predecessor: &impl Predecessor) -> Task<T> {
         self.after.push((predecessor.governed().0, false));

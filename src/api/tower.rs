@@ -17,6 +17,7 @@ use crate::api::guard::InFlightGuard;
 /// Counts each request as in flight from the call until its response is ready; a body that is streamed after that is
 /// not counted. [`Governor::in_flight_layer`] makes it.
 #[derive(Clone)]
+#[must_use = "a layer counts nothing until it wraps a service"]
 pub struct InFlightLayer<N> {
     governor: Governor,
     name: Arc<N>,
@@ -24,6 +25,7 @@ pub struct InFlightLayer<N> {
 
 /// The service that [`InFlightLayer`] makes.
 #[derive(Clone)]
+#[must_use = "a service does nothing until it is called"]
 pub struct CountInFlight<S, N> {
     inner: S,
     governor: Governor,

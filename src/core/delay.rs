@@ -46,7 +46,7 @@ impl Mischief {
             Choice::Random => {
                 let free: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.is_free()).collect();
                 if free.is_empty() {
-                    self.delivery = Delivery::NobodyEligible;
+                    self.delivery = Delivery::NoneEligible;
                     return;
                 }
                 Some(free[StdRng::seed_from_u64(self.seed).random_range(0..free.len())])
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(pick(Monkey::index(1, delay), 0, &[false]), (None, Delivery::Unknown));
         assert_eq!(pick(Monkey::index(0, delay), 0, &[false]), (Some(0), Delivery::Pending));
         assert_eq!(pick(Monkey::task("task 0", delay), 0, &[true]), (Some(0), Delivery::AlreadyStarted));
-        assert_eq!(pick(Monkey::random(delay), 0, &[true]), (None, Delivery::NobodyEligible));
-        assert_eq!(pick(Monkey::random(delay), 0, &[]), (None, Delivery::NobodyEligible));
+        assert_eq!(pick(Monkey::random(delay), 0, &[true]), (None, Delivery::NoneEligible));
+        assert_eq!(pick(Monkey::random(delay), 0, &[]), (None, Delivery::NoneEligible));
     }
 }

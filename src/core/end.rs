@@ -35,7 +35,7 @@ impl Core {
             // gone during this poll, no lane will see it out, and what the pool has not begun is dropped here.
             None if record.blocking && !(lost && record.status() == Status::Overdue) => return Fate::Keep,
             None if record.status() == Status::Overdue => Outcome::Abandoned,
-            None if record.cancel_asked => Outcome::Cancelled(CancelReason::Asked),
+            None if record.cancel_asked => Outcome::Cancelled(CancelReason::Requested),
             None if deadline_passed => Outcome::TimedOut { still_running: false },
             None => return Fate::Keep,
         };
@@ -209,7 +209,7 @@ impl Core {
                 actions.lane = true;
             }
             Status::Waiting | Status::Queued | Status::Delayed | Status::Demanded | Status::Resting => {
-                self.end(id, Outcome::Cancelled(CancelReason::Asked), now, actions);
+                self.end(id, Outcome::Cancelled(CancelReason::Requested), now, actions);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::base::clock::Stamp;
 use crate::core::window::{Disturbance, View, Window};
 
 use crate::model::gate_rules::GateRules;
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 
 /// Latched: once open it stays open.
 #[derive(Debug)]
@@ -16,13 +16,13 @@ pub(crate) struct Gate {
     window: Window,
     first_idle: Option<Stamp>,
     /// What held the gate when the last idle task ceased to wait.
-    held_until_then: Option<HeldBy>,
+    held_until_then: Option<WaitReason>,
     ready: Option<Stamp>,
     /// Why the future that took the window's place gave no answer, and since when the window counts again.
     fallback: Option<(Arc<str>, Stamp)>,
     /// The application's own last long task: when it ended, and what holds idle starts because of it.
-    froze: Option<(Stamp, HeldBy)>,
-    opened: Option<(OpenedBy, Stamp, HeldBy)>,
+    froze: Option<(Stamp, WaitReason)>,
+    opened: Option<(OpenedBy, Stamp, WaitReason)>,
 }
 
 impl Gate {
@@ -55,7 +55,7 @@ impl Gate {
 
     /// No idle task waits any more: the timeout counts anew from the next one.
     pub(crate) fn no_idle_waits(&mut self, now: Stamp) {
-        self.held_until_then = Some(self.held_by(now));
+        self.held_until_then = Some(self.shut_by(now));
         self.first_idle = None;
     }
 
@@ -86,7 +86,7 @@ impl Gate {
             }
             None if self.is_open() => false,
             None => {
-                self.opened = Some((OpenedBy::Interactive, now, self.held_by(now)));
+                self.opened = Some((OpenedBy::Interactive, now, self.shut_by(now)));
                 true
             }
         }
@@ -99,19 +99,21 @@ impl Gate {
 
     /// The application itself, no governed task, kept a loop until now.
     pub(crate) fn application_froze(&mut self, now: Stamp, length: Duration, who: Arc<str>) {
-        self.froze = Some((now, HeldBy::LongTask { at: now.as_duration(), length, who }));
+        self.froze = Some((now, WaitReason::LongTask { at: now.as_duration(), length, who }));
     }
 
     /// Whether the application is too busy for an idle start, why, and until when if that is known. Only what came
     /// after the opening counts: a gate that the timeout opened over a busy application is open.
-    pub(crate) fn busy(&self, now: Stamp) -> Option<(HeldBy, Option<Stamp>)> {
+    pub(crate) fn busy(&self, now: Stamp) -> Option<(WaitReason, Option<Stamp>)> {
         let (_, opened, _) = self.opened.as_ref().filter(|_| !self.rules.resume_quiet.is_zero())?;
-        if let Some((_, held)) = self.window.over().filter(|(since, _)| since > opened) {
-            return Some((HeldBy::InFlight { held: Arc::clone(held) }, None));
+        if let Some((_, requests)) = self.window.over().filter(|(since, _)| since > opened) {
+            return Some((WaitReason::InFlight { requests: Arc::clone(requests) }, None));
         }
         let froze = self.froze.clone();
         let crowded = self.window.last().and_then(|(at, what)| match what {
-            Disturbance::InFlight { held } => Some((*at, HeldBy::InFlight { held: Arc::clone(held) })),
+            Disturbance::InFlight { requests } => {
+                Some((*at, WaitReason::InFlight { requests: Arc::clone(requests) }))
+            }
             Disturbance::LongTask { .. } | Disturbance::Stopped { .. } => None,
         });
         let (at, why) =
@@ -133,21 +135,21 @@ impl Gate {
     pub(crate) fn open_by_hand(&mut self, now: Stamp) -> bool {
         let shut = !self.is_open();
         if shut {
-            self.opened = Some((OpenedBy::Hand, now, self.held_by(now)));
+            self.opened = Some((OpenedBy::Manual, now, self.shut_by(now)));
         }
         shut
     }
 
     /// When the timeout opens the gate, whatever happens.
     pub(crate) fn timeout_at(&self) -> Option<Stamp> {
-        self.first_idle.filter(|_| !self.is_open()).map(|first| first.after(self.rules.timeout))
+        self.first_idle.filter(|_| !self.is_open()).map(|first| first.after(self.rules.gate_timeout))
     }
 
     /// Opens if the timeout has passed. True where it did so now.
     pub(crate) fn check_timeout(&mut self, now: Stamp) -> bool {
         let due = self.timeout_at().is_some_and(|at| now >= at);
         if due {
-            self.opened = Some((OpenedBy::Timeout, now, self.held_by(now)));
+            self.opened = Some((OpenedBy::Timeout, now, self.shut_by(now)));
         }
         due
     }
@@ -158,7 +160,7 @@ impl Gate {
         let quiet = !self.is_open()
             && self.window_since().is_some_and(|since| self.window.look(since, now) == View::Quiet);
         if quiet {
-            self.opened = Some((OpenedBy::Quiet, now, self.held_by(now)));
+            self.opened = Some((OpenedBy::Quiet, now, self.shut_by(now)));
         }
         quiet
     }
@@ -183,37 +185,37 @@ impl Gate {
         }
     }
 
-    fn held_by(&self, now: Stamp) -> HeldBy {
+    fn shut_by(&self, now: Stamp) -> WaitReason {
         let Some(since) = self.window_since() else {
             return match self.first_idle {
-                None => self.held_until_then.clone().unwrap_or(HeldBy::NoIdleTask),
-                Some(_) if self.awaits_interactive() => HeldBy::NotInteractive,
-                Some(_) => HeldBy::NotReady,
+                None => self.held_until_then.clone().unwrap_or(WaitReason::NoIdleTask),
+                Some(_) if self.awaits_interactive() => WaitReason::NotInteractive,
+                Some(_) => WaitReason::NotReady,
             };
         };
-        if let View::Busy { held } = self.window.look(since, now) {
-            return HeldBy::InFlight { held };
+        if let View::Busy { requests } = self.window.look(since, now) {
+            return WaitReason::InFlight { requests };
         }
         match self.window.last() {
             Some((at, what)) if *at >= since => match what.clone() {
                 Disturbance::LongTask { length, who } => {
-                    HeldBy::LongTask { at: at.as_duration(), length, who }
+                    WaitReason::LongTask { at: at.as_duration(), length, who }
                 }
-                Disturbance::Stopped { length } => HeldBy::Stopped { at: at.as_duration(), length },
-                Disturbance::InFlight { held } => HeldBy::InFlight { held },
+                Disturbance::Stopped { length } => WaitReason::Stopped { at: at.as_duration(), length },
+                Disturbance::InFlight { requests } => WaitReason::InFlight { requests },
             },
-            _ => HeldBy::Window,
+            _ => WaitReason::Window,
         }
     }
 
     pub(crate) fn state(&self, now: Stamp) -> GateState {
         match &self.opened {
-            Some((by, at, held_by)) => {
-                GateState::Open { by: *by, at: at.as_duration(), held_by: held_by.clone() }
+            Some((by, at, shut_by)) => {
+                GateState::Open { by: *by, at: at.as_duration(), shut_by: shut_by.clone() }
             }
             None => {
                 let until = [self.window_until(now), self.timeout_at()].into_iter().flatten().min();
-                GateState::Shut { why: self.held_by(now), until: until.map(Stamp::as_duration) }
+                GateState::Shut { why: self.shut_by(now), until: until.map(Stamp::as_duration) }
             }
         }
     }
@@ -230,7 +232,7 @@ mod tests {
     fn gate(await_ready: bool) -> Gate {
         Gate::new(GateRules {
             quiet: Duration::from_secs(5),
-            timeout: Duration::from_secs(45),
+            gate_timeout: Duration::from_secs(45),
             max_in_flight: 2,
             await_ready,
             interactive: false,
@@ -260,7 +262,7 @@ mod tests {
         assert!(gate.check_timeout(at(45_000)));
         assert_eq!(
             gate.state(at(45_000)).to_string(),
-            "opened by timeout at 45.000 s; held last by: ready never given"
+            "opened by timeout at 45.000 s; shut until then: ready() was not called"
         );
     }
 
@@ -271,12 +273,12 @@ mod tests {
         gate.window_mut().long_task(at(2_000), Duration::from_millis(80), "index".into());
         assert_eq!(
             gate.state(at(2_500)).to_string(),
-            "shut; held by: a long task of 80 ms by index until 2.000 s; 7.000 s at the earliest"
+            "shut: a long task of 80 ms by index until 2.000 s; opens at 7.000 s at the earliest"
         );
         gate.window_mut().in_flight_over("3 in flight: GET / (3)".into(), at(2_600));
         assert_eq!(
             gate.state(at(2_600)).to_string(),
-            "shut; held by: 3 in flight: GET / (3); 45.000 s at the earliest"
+            "shut: 3 in flight: GET / (3); opens at 45.000 s at the earliest"
         );
     }
 
@@ -289,7 +291,7 @@ mod tests {
         assert!(!gate.check_timeout(at(90_000)));
         assert_eq!(
             gate.state(at(90_000)).to_string(),
-            "opened by hand at 0.003 s; held last by: no idle task waits"
+            "opened by open_gate() at 0.003 s; shut until then: no idle task waits"
         );
     }
 }

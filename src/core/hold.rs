@@ -1,7 +1,7 @@
 //! After the opening, an application that gets busy again holds the idle starts, for a while.
 
 use crate::base::clock::Stamp;
-use crate::model::gate_state::HeldBy;
+use crate::model::gate_state::WaitReason;
 use crate::model::id::Id;
 
 use super::holds::{Holding, Holds};
@@ -46,7 +46,7 @@ impl Core {
     }
 
     /// What holds the next idle start now.
-    pub(crate) fn held_by(&self) -> Option<&HeldBy> {
+    pub(crate) fn held_by(&self) -> Option<&WaitReason> {
         self.holds.now.as_ref().map(|holding| &holding.why)
     }
 

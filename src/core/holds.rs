@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::model::gate_state::HeldBy;
+use crate::model::gate_state::WaitReason;
 use crate::model::name::Name;
 
 /// An idle start that is due and held.
 #[derive(Debug, Clone)]
 pub(super) struct Holding {
     pub(super) since: Stamp,
-    pub(super) why: HeldBy,
+    pub(super) why: WaitReason,
 }
 
 /// An idle start that was held.
@@ -21,7 +21,7 @@ pub(crate) struct Held {
     pub(crate) number: u64,
     pub(crate) since: Stamp,
     pub(crate) until: Stamp,
-    pub(crate) why: HeldBy,
+    pub(crate) why: WaitReason,
 }
 
 /// How many holds are kept for the report.

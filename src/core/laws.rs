@@ -141,7 +141,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     );
     let gate = gate.prop_map(|(quiet, more, max_in_flight, await_ready, interactive, max_hold)| GateRules {
         quiet: millis(quiet),
-        timeout: millis(quiet + more + 1),
+        gate_timeout: millis(quiet + more + 1),
         max_in_flight,
         await_ready,
         interactive,

@@ -25,7 +25,7 @@ impl Core {
         let deadline = record.ties.as_ref().and_then(|ties| ties.deadline);
         let ends = match self.phase {
             Phase::Closed(why) => Some(Outcome::Cancelled(why)),
-            Phase::Open if record.cancel_asked => Some(Outcome::Cancelled(CancelReason::Asked)),
+            Phase::Open if record.cancel_asked => Some(Outcome::Cancelled(CancelReason::Requested)),
             Phase::Open if deadline.is_some_and(|at| now >= at) => {
                 Some(Outcome::TimedOut { still_running: false })
             }

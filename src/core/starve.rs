@@ -28,7 +28,7 @@ impl Core {
             if self.begin_delay(id, now) {
                 continue;
             }
-            self.table.live(id).held_too_long = true;
+            self.table.live(id).demanded_by_governor = true;
             self.jump(id);
             return;
         }

@@ -163,7 +163,7 @@ pub(crate) struct Record {
     pub(crate) blocking: bool,
     pub(crate) demanded: bool,
     /// The governor itself demanded it, because normal tasks had left it no slot for too long.
-    pub(crate) held_too_long: bool,
+    pub(crate) demanded_by_governor: bool,
     /// Past its own deadline: at the head of its line.
     pub(crate) head: bool,
     pub(crate) never_delay: bool,
@@ -207,7 +207,7 @@ impl Record {
             woken: false,
             blocking: false,
             demanded: false,
-            held_too_long: false,
+            demanded_by_governor: false,
             head: false,
             never_delay: false,
             cancel_asked: false,

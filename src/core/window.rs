@@ -10,14 +10,14 @@ use crate::base::clock::Stamp;
 pub(crate) enum Disturbance {
     LongTask { length: Duration, who: Arc<str> },
     Stopped { length: Duration },
-    InFlight { held: Arc<str> },
+    InFlight { requests: Arc<str> },
 }
 
 /// What the window says now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum View {
     /// Too much is in flight; nobody knows until when.
-    Busy { held: Arc<str> },
+    Busy { requests: Arc<str> },
     /// Nothing disturbs at present; quiet enough at `until`.
     Settling { until: Stamp },
     /// Quiet for long enough.
@@ -49,16 +49,16 @@ impl Window {
         self.disturb(end, Disturbance::Stopped { length });
     }
 
-    /// More than the allowed number are in flight; `held` says which, now.
-    pub(crate) fn in_flight_over(&mut self, held: Arc<str>, now: Stamp) {
+    /// More than the allowed number are in flight; `requests` says which, now.
+    pub(crate) fn in_flight_over(&mut self, requests: Arc<str>, now: Stamp) {
         let since = self.over.as_ref().map_or(now, |(since, _)| *since);
-        self.over = Some((since, held));
+        self.over = Some((since, requests));
     }
 
     /// No more than the allowed number are in flight any more: the window begins anew.
     pub(crate) fn in_flight_back(&mut self, now: Stamp) {
-        if let Some((_, held)) = self.over.take() {
-            self.disturb(now, Disturbance::InFlight { held });
+        if let Some((_, requests)) = self.over.take() {
+            self.disturb(now, Disturbance::InFlight { requests });
         }
     }
 
@@ -80,8 +80,8 @@ impl Window {
 
     /// What the window says at `now` if it was begun at `since`.
     pub(crate) fn look(&self, since: Stamp, now: Stamp) -> View {
-        if let Some((_, held)) = &self.over {
-            return View::Busy { held: Arc::clone(held) };
+        if let Some((_, requests)) = &self.over {
+            return View::Busy { requests: Arc::clone(requests) };
         }
         let begun = self.last.as_ref().map_or(since, |(last, _)| since.max(*last));
         let until = begun.after(self.quiet);
@@ -120,7 +120,7 @@ mod tests {
     fn going_over_the_in_flight_limit_restarts_the_window_at_the_return() {
         let mut window = Window::new(Duration::from_millis(500));
         window.in_flight_over("GET / (3)".into(), at(200));
-        assert_eq!(window.look(at(0), at(9_000)), View::Busy { held: "GET / (3)".into() });
+        assert_eq!(window.look(at(0), at(9_000)), View::Busy { requests: "GET / (3)".into() });
         window.in_flight_back(at(9_000));
         assert_eq!(window.look(at(0), at(9_400)), View::Settling { until: at(9_500) });
         assert_eq!(window.look(at(0), at(9_500)), View::Quiet);

@@ -14,6 +14,7 @@ use crate::model::queue::Queue;
 #[non_exhaustive]
 pub enum Event {
     /// A task was declared.
+    #[non_exhaustive]
     Declared {
         /// Its name, as declared.
         task: Arc<str>,
@@ -23,6 +24,7 @@ pub enum Event {
         queue: Queue,
     },
     /// A task got its slot; its first poll comes next.
+    #[non_exhaustive]
     Started {
         /// Its name, as declared.
         task: Arc<str>,
@@ -30,6 +32,7 @@ pub enum Event {
         number: u64,
     },
     /// The monkey's delay of a task began.
+    #[non_exhaustive]
     Delayed {
         /// Its name, as declared.
         task: Arc<str>,
@@ -37,6 +40,7 @@ pub enum Event {
         number: u64,
     },
     /// A task's handle is resolved.
+    #[non_exhaustive]
     Ended {
         /// Its name, as declared.
         task: Arc<str>,
@@ -46,6 +50,7 @@ pub enum Event {
         outcome: Outcome,
     },
     /// A governed poll has held the lane for `stuck_after`: the lane goes on without it.
+    #[non_exhaustive]
     Stuck {
         /// Its name, as declared.
         task: Arc<str>,
@@ -53,6 +58,7 @@ pub enum Event {
         number: u64,
     },
     /// A task has been running for 30 s.
+    #[non_exhaustive]
     Slow {
         /// Its name, as declared.
         task: Arc<str>,
@@ -61,6 +67,7 @@ pub enum Event {
     },
     /// A normal task, the first of its queue, waits for a slot, and for a minute none of them got one: those that hold the slots may
     /// never end.
+    #[non_exhaustive]
     Starved {
         /// Its name, as declared.
         task: Arc<str>,
@@ -72,11 +79,13 @@ pub enum Event {
         behind: Vec<Arc<str>>,
     },
     /// The gate of the idle queue opened.
+    #[non_exhaustive]
     GateOpened {
         /// By what, when, and what held it last.
         gate: GateState,
     },
     /// A worker's loop did not come round for 50 ms or more. Told when it is first seen: it may go on.
+    #[non_exhaustive]
     LongTask {
         /// When it began, since `build()`.
         start: Duration,
@@ -87,6 +96,7 @@ pub enum Event {
         who: Arc<str>,
     },
     /// The whole process did not run for 50 ms or more: it was stopped, or the machine was. Told when it is first seen.
+    #[non_exhaustive]
     Stopped {
         /// When it began, since `build()`, to within 10 ms.
         start: Duration,
@@ -94,6 +104,7 @@ pub enum Event {
         length: Duration,
     },
     /// A thread was wanted and could not be had; whoever wanted it waits or does without.
+    #[non_exhaustive]
     NoThread {
         /// For what: the lane that goes on without a stuck poll, a blocking task, the sampler.
         wanted: Arc<str>,
@@ -101,6 +112,7 @@ pub enum Event {
     /// Nothing new starts any more.
     ShuttingDown,
     /// The listener was too slow: this many events were dropped before the next one.
+    #[non_exhaustive]
     Lagged {
         /// How many.
         missed: u64,

@@ -10,7 +10,7 @@ pub struct GateRules {
     /// How long the application must have been quiet.
     pub quiet: Duration,
     /// When it opens whatever happens, counted from the first idle task that waits.
-    pub timeout: Duration,
+    pub gate_timeout: Duration,
     /// The most requests in flight at which the application still counts as quiet.
     pub max_in_flight: usize,
     /// Whether the window begins only at [`Governor::ready`](crate::Governor::ready).

@@ -17,7 +17,7 @@ pub enum OpenedBy {
     /// The timeout passed, counted from the first idle task that waited.
     Timeout,
     /// [`Governor::open_gate`](crate::Governor::open_gate) was called.
-    Hand,
+    Manual,
     /// The future given to [`interactive_when`](crate::Builder::interactive_when) resolved.
     Interactive,
 }
@@ -27,7 +27,7 @@ pub enum OpenedBy {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum HeldBy {
+pub enum WaitReason {
     /// [`Governor::ready`](crate::Governor::ready) has not been called.
     NotReady,
     /// No idle task waits.
@@ -37,6 +37,7 @@ pub enum HeldBy {
     /// The window has begun and nothing disturbed it.
     Window,
     /// A worker's loop did not come round for 50 ms or more.
+    #[non_exhaustive]
     LongTask {
         /// When it ended or was last seen, since `build()`.
         at: Duration,
@@ -46,6 +47,7 @@ pub enum HeldBy {
         who: Arc<str>,
     },
     /// The whole process did not run for 50 ms or more.
+    #[non_exhaustive]
     Stopped {
         /// When it ran again, since `build()`.
         at: Duration,
@@ -53,9 +55,10 @@ pub enum HeldBy {
         length: Duration,
     },
     /// More than `max_in_flight` guards were held.
+    #[non_exhaustive]
     InFlight {
         /// Which, with their counts.
-        held: Arc<str>,
+        requests: Arc<str>,
     },
 }
 
@@ -66,18 +69,20 @@ pub enum HeldBy {
 #[non_exhaustive]
 pub enum GateState {
     /// Idle tasks may start.
+    #[non_exhaustive]
     Open {
         /// What opened it.
         by: OpenedBy,
         /// When, since `build()`.
         at: Duration,
         /// What held it last.
-        held_by: HeldBy,
+        shut_by: WaitReason,
     },
     /// Idle tasks wait.
+    #[non_exhaustive]
     Shut {
         /// What holds it.
-        why: HeldBy,
+        why: WaitReason,
         /// The earliest moment, since `build()`, at which it can open if nothing else happens.
         until: Option<Duration>,
     },
@@ -88,24 +93,24 @@ impl fmt::Display for OpenedBy {
         f.write_str(match self {
             OpenedBy::Quiet => "quiet",
             OpenedBy::Timeout => "timeout",
-            OpenedBy::Hand => "hand",
+            OpenedBy::Manual => "open_gate()",
             OpenedBy::Interactive => "interactive_when",
         })
     }
 }
 
-impl fmt::Display for HeldBy {
+impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HeldBy::NotReady => f.write_str("ready never given"),
-            HeldBy::NotInteractive => f.write_str("interactive_when has not resolved"),
-            HeldBy::NoIdleTask => f.write_str("no idle task waits"),
-            HeldBy::Window => f.write_str("the quiet window alone"),
-            HeldBy::LongTask { at, length, who } => {
+            WaitReason::NotReady => f.write_str("ready() was not called"),
+            WaitReason::NotInteractive => f.write_str("interactive_when has not resolved"),
+            WaitReason::NoIdleTask => f.write_str("no idle task waits"),
+            WaitReason::Window => f.write_str("the quiet window"),
+            WaitReason::LongTask { at, length, who } => {
                 let who = Plain(who, 40);
                 write!(f, "a long task of {} ms by {who} until {:.3} s", length.as_millis(), at.as_secs_f64())
             }
-            HeldBy::Stopped { at, length } => {
+            WaitReason::Stopped { at, length } => {
                 write!(
                     f,
                     "the process, stopped for {} ms until {:.3} s",
@@ -113,7 +118,7 @@ impl fmt::Display for HeldBy {
                     at.as_secs_f64()
                 )
             }
-            HeldBy::InFlight { held } => f.write_str(held),
+            WaitReason::InFlight { requests } => f.write_str(requests),
         }
     }
 }
@@ -121,18 +126,18 @@ impl fmt::Display for HeldBy {
 impl fmt::Display for GateState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GateState::Open { by, at, held_by } => {
-                write!(f, "opened by {by} at {:.3} s; held last by: {held_by}", at.as_secs_f64())?;
-                match held_by {
-                    HeldBy::InFlight { .. } => f.write_str(", at that moment"),
+            GateState::Open { by, at, shut_by } => {
+                write!(f, "opened by {by} at {:.3} s; shut until then: {shut_by}", at.as_secs_f64())?;
+                match shut_by {
+                    WaitReason::InFlight { .. } => f.write_str(", at that moment"),
                     _ => Ok(()),
                 }
             }
-            GateState::Shut { why: HeldBy::NoIdleTask, .. } => f.write_str("shut; no idle task waits"),
+            GateState::Shut { why: WaitReason::NoIdleTask, .. } => f.write_str("shut: no idle task waits"),
             GateState::Shut { why, until: Some(until) } => {
-                write!(f, "shut; held by: {why}; {:.3} s at the earliest", until.as_secs_f64())
+                write!(f, "shut: {why}; opens at {:.3} s at the earliest", until.as_secs_f64())
             }
-            GateState::Shut { why, until: None } => write!(f, "shut; held by: {why}"),
+            GateState::Shut { why, until: None } => write!(f, "shut: {why}"),
         }
     }
 }

@@ -74,7 +74,7 @@ impl fmt::Display for Monkey {
 #[non_exhaustive]
 pub enum Delivery {
     /// A random monkey found nobody: each task had started or ended, was demanded, or was declared `never_delay`.
-    NobodyEligible,
+    NoneEligible,
     /// The task that was asked for had started.
     AlreadyStarted,
     /// The task that was asked for is declared with [`Task::never_delay`](crate::Task::never_delay).
@@ -96,7 +96,7 @@ pub enum Delivery {
 impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Delivery::NobodyEligible => "not delivered: no task was eligible",
+            Delivery::NoneEligible => "not delivered: no task was eligible",
             Delivery::AlreadyStarted => "not delivered: had already started",
             Delivery::Excluded => "not delivered: declared never_delay",
             Delivery::Unknown => "not delivered: no such task",

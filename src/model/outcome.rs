@@ -53,7 +53,7 @@ pub enum SkipReason {
 #[non_exhaustive]
 pub enum CancelReason {
     /// [`TaskHandle::cancel`](crate::TaskHandle::cancel) was called.
-    Asked,
+    Requested,
     /// [`Governor::shutdown`](crate::Governor::shutdown) was called.
     Shutdown,
     /// The tokio runtime went away.
@@ -115,7 +115,7 @@ impl fmt::Display for SkipReason {
 impl fmt::Display for CancelReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CancelReason::Asked => "asked",
+            CancelReason::Requested => "requested",
             CancelReason::Shutdown => "shutdown",
             CancelReason::RuntimeGone => "runtime gone",
         })

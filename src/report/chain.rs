@@ -56,12 +56,12 @@ impl Report {
         by_number: &HashMap<u64, &'a TaskReport>,
     ) -> Option<&'a TaskReport> {
         let (queued, started) = (task.queued?, task.started?);
-        let pushed = task.demanded || task.held_too_long;
+        let pushed = task.demanded || task.demanded_by_governor;
         let freed = if pushed { None } else { slots.freed_last(queued, started) };
         let last_end = freed.map_or(queued, |(end, _)| end);
         if let GateState::Open { at, .. } = self.gate
             && task.queue == Queue::Idle
-            && !task.drawn
+            && !task.promoted
             && !pushed
             && (last_end..=started).contains(&at)
             && at > queued

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::table::fit;
 use super::{Report, TaskReport};
 use crate::base::text::Plain;
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 use crate::model::outcome::Outcome;
 
 /// How many names a sentence lists before it counts the rest.
@@ -71,7 +71,7 @@ impl Report {
                 1 => " 1 idle start was held: ".to_owned(),
                 _ => format!(" {held} idle starts were held, the longest: "),
             });
-            says = says.name(&worst.task).words(format!(" for {lasted} by ")).held_by(&worst.why).words(".");
+            says = says.name(&worst.task).words(format!(" for {lasted} by ")).reason(&worst.why).words(".");
         }
         says
     }
@@ -79,25 +79,25 @@ impl Report {
     fn how_the_gate_opened(&self) -> Sentence {
         let mut says = Sentence::default();
         match &self.gate {
-            GateState::Open { by, at, held_by } => {
+            GateState::Open { by, at, shut_by } => {
                 let by = match by {
                     OpenedBy::Quiet => "the application was quiet",
                     OpenedBy::Timeout => "the timeout passed",
-                    OpenedBy::Hand => "it was opened by hand",
+                    OpenedBy::Manual => "open_gate() was called",
                     OpenedBy::Interactive => "interactive_when resolved",
                 };
-                says = says.words(format!("The gate opened at {}: {by}; held last by ", fit(*at)));
-                says = says.held_by(held_by).words(match held_by {
+                says = says.words(format!("The gate opened at {}: {by}; shut until then: ", fit(*at)));
+                says = says.reason(shut_by).words(match shut_by {
                     // They may have been over a moment later.
-                    HeldBy::InFlight { .. } => ", at that moment.",
+                    WaitReason::InFlight { .. } => ", at that moment.",
                     _ => ".",
                 });
             }
-            GateState::Shut { why: HeldBy::NoIdleTask, .. } => {
+            GateState::Shut { why: WaitReason::NoIdleTask, .. } => {
                 says = says.words("The gate stayed shut: no idle task waits.");
             }
             GateState::Shut { why, until } => {
-                says = says.words("The gate is shut, held by ").held_by(why);
+                says = says.words("The gate is shut: ").reason(why);
                 says = says.words(match until {
                     Some(until) => format!("; it opens at {} at the earliest.", fit(*until)),
                     None => ".".to_owned(),
@@ -199,9 +199,9 @@ impl Sentence {
     }
 
     /// Our own reasons are words; those with a name in them are foreign as a whole.
-    fn held_by(self, why: &HeldBy) -> Sentence {
+    fn reason(self, why: &WaitReason) -> Sentence {
         match why {
-            HeldBy::LongTask { .. } | HeldBy::InFlight { .. } => self.foreign(&why.to_string()),
+            WaitReason::LongTask { .. } | WaitReason::InFlight { .. } => self.foreign(&why.to_string()),
             _ => self.words(why.to_string()),
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::base::clock::Stamp;
 use crate::base::text::{Padded, Plain};
 use crate::model::error::{ReplayError, Unplayable};
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 use crate::model::profile::Profile;
 use crate::model::queue::Queue;
 
@@ -77,7 +77,7 @@ impl Report {
     ///
     /// The governor's own rules decide who starts when, on one thread. From the recording come each task's declaration,
     /// predecessors and outcome, what its polls took, what it waited for by itself between them, and what the
-    /// application did: demands, cancellations, ready, a gate opened by hand, its own long tasks while they were
+    /// application did: demands, cancellations, ready, `open_gate`, its own long tasks while they were
     /// watched. A wait for another task's handle ends with that task. A task that is tried again rests as long as it did,
     /// and takes its turn again; where it has so many polls that they were merged, its attempts are played as one.
     ///
@@ -163,7 +163,7 @@ impl Report {
     fn leaves_out_what_mattered(&self) -> bool {
         let held_by_requests = matches!(
             &self.gate,
-            GateState::Open { by: OpenedBy::Quiet, held_by: HeldBy::InFlight { .. }, .. }
+            GateState::Open { by: OpenedBy::Quiet, shut_by: WaitReason::InFlight { .. }, .. }
         );
         self.forgotten > 0
             || self.holds_forgotten > 0

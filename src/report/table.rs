@@ -129,11 +129,11 @@ impl fmt::Display for Row<'_> {
         if task.demanded {
             outcome.push_str(", demanded");
         }
-        if task.drawn {
-            outcome.push_str(", drawn");
+        if task.promoted {
+            outcome.push_str(", promoted");
         }
-        if task.held_too_long {
-            outcome.push_str(", held too long");
+        if task.demanded_by_governor {
+            outcome.push_str(", max_hold");
         }
         if task.stuck {
             outcome.push_str(", was stuck");

@@ -42,7 +42,7 @@ pub(crate) fn run(program: &Program) -> Left {
         _ => drop(runtime),
     }
     let (report, alive, finished) = match done {
-        Some((alive, finished)) => (world.governor.report().so_far(), alive, finished),
+        Some((alive, finished)) => (world.governor.report().current(), alive, finished),
         None => (after_the_loss(&world), 0, true),
     };
     Left { world, report, alive, finished }
@@ -57,7 +57,7 @@ fn governor(program: &Program) -> Governor {
         .profile(profile)
         .seed(program.seed)
         .quiet(Duration::from_millis(30))
-        .timeout(Duration::from_millis(40))
+        .gate_timeout(Duration::from_millis(40))
         .max_hold(Duration::from_millis(20))
         .stuck_after(Duration::from_millis(10));
     if program.await_ready {
@@ -150,5 +150,5 @@ fn after_the_loss(world: &Arc<World>) -> Report {
         };
         let _ = timeout(NEVER, all).await;
     });
-    world.governor.report().so_far()
+    world.governor.report().current()
 }

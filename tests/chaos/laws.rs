@@ -86,7 +86,7 @@ fn one_poll_at_a_time_and_starts_within_the_limit(left: &Left) -> Result<(), Str
     }
     for (name, busy) in left.world.over_the_limit.lock().unwrap().iter() {
         let task = listed(left).find(|task| task.name == *name);
-        if task.is_some_and(|task| !task.demanded && !task.held_too_long) {
+        if task.is_some_and(|task| !task.demanded && !task.demanded_by_governor) {
             return Err(format!(
                 "I2: {name} started while {busy} held slots that they did not lend\n{}",
                 left.report

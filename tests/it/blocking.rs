@@ -32,7 +32,7 @@ async fn a_blocking_closure_that_times_out_keeps_its_slot_until_it_returns() {
     assert_eq!(error.outcome().unwrap(), &Outcome::TimedOut { still_running: true });
     sleep(ms(50)).await;
     assert!(!next.is_finished(), "the slot is taken");
-    assert_eq!(governor.report().so_far().task("blocking").unwrap().finished, None);
+    assert_eq!(governor.report().current().task("blocking").unwrap().finished, None);
     let_go.send(()).unwrap();
     soon(next.wait()).await.unwrap();
     let report = soon(governor.report().finished()).await;
@@ -148,7 +148,7 @@ fn a_closure_that_still_waits_for_the_pool_never_begins_once_it_is_cancelled_or_
         };
         let cancelled = governor.govern(logged("cancelled"));
         let timed_out = governor.govern(logged("timed out").timeout(ms(20)));
-        while governor.report().so_far().tasks.iter().any(|task| task.started.is_none()) {
+        while governor.report().current().tasks.iter().any(|task| task.started.is_none()) {
             sleep(ms(1)).await;
         }
         cancelled.cancel();
@@ -179,7 +179,7 @@ async fn a_blocking_closure_is_abandoned_at_the_deadline_and_the_lane_sees_it_ou
     );
     let_go.send(()).unwrap();
     nothing_is_left().await;
-    assert!(governor.report().so_far().task("blocking").unwrap().finished.is_some());
+    assert!(governor.report().current().task("blocking").unwrap().finished.is_some());
     assert_eq!(
         blocking.wait().await.unwrap_err().outcome().unwrap(),
         &Outcome::Abandoned,

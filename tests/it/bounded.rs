@@ -37,7 +37,7 @@ async fn without_a_report_the_last_ten_thousand_that_ended_are_kept_and_the_rest
         within(handle.wait()).await.unwrap();
     }
     assert_eq!(governor.snapshot().declared, FINISHED + 50);
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!((report.tasks.len() as u64, report.forgotten, report.late), (FINISHED, 50, 0));
     assert!(report.tasks.iter().zip(50..).all(|(task, n)| task.number == n && task.name == n.to_string()));
     assert!(report.to_string().contains("forgotten: 50 ended long ago"));
@@ -55,7 +55,7 @@ async fn a_report_keeps_all_of_its_scope_and_of_the_late_ones_the_last_thousand(
     within(run.finished()).await;
     governor.govern(off("first late"));
     many(&governor, LATE + 99);
-    let report = run.so_far();
+    let report = run.current();
     assert_eq!(count(&report, "cancelled") as u64, FINISHED + 20);
     assert_eq!((report.late, report.late_tasks.len() as u64, report.forgotten), (LATE + 100, LATE, 100));
     assert!(report.late_tasks.iter().zip(FINISHED + 120..).all(|(task, n)| task.number == n));
@@ -69,10 +69,10 @@ async fn a_task_that_has_not_ended_is_never_forgotten() {
     governor.govern(Task::new("waits", pending::<()>).idle());
     many(&governor, 2 * FINISHED);
     let run = governor.report();
-    assert!(["runs", "waits"].iter().all(|name| run.so_far().task(name).is_some()));
+    assert!(["runs", "waits"].iter().all(|name| run.current().task(name).is_some()));
     let late = governor.govern(Task::new("late", pending::<()>));
     many(&governor, 2 * LATE);
-    let report = run.so_far();
+    let report = run.current();
     assert_eq!(report.late_tasks[0].name, "late");
     late.cancel();
     assert_eq!(report.forgotten, FINISHED + LATE);
@@ -151,7 +151,7 @@ async fn a_chain_longer_than_what_is_kept_is_skipped_as_a_whole() {
     root.cancel();
     within(root.wait()).await.unwrap_err();
     assert!(chain.iter().skip(1).all(|link| told(link).word() == "skipped"));
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!((report.late_tasks.len() as u64, report.forgotten), (LATE, 2 * LATE + 1));
     breathe().await;
     assert_eq!(alive(), 0);

@@ -41,7 +41,7 @@ async fn whatever_a_foreign_thread_tells_has_the_moment_of_the_governors_clock()
             foreign.outcome("told", true);
             foreign.ready();
             assert_eq!(foreign.snapshot().taken.as_secs(), 3600);
-            assert_eq!(foreign.report().so_far().taken.as_secs(), 3600);
+            assert_eq!(foreign.report().current().taken.as_secs(), 3600);
         });
         breathe().await;
         assert!(matches!(governor.gate(), GateState::Shut { .. }), "in another runtime: {in_another}");

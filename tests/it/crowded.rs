@@ -43,7 +43,7 @@ async fn a_normal_task_behind_endless_ones_is_named_once_with_those_that_hold_th
     let says = "; \"fourth\" has waited for a slot since 10.00 s behind \"endless\"";
     assert!(snapshot.to_string().contains(says), "{snapshot}");
 
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!(report.starved.len(), 1);
     assert_eq!((report.starved[0].since.as_secs(), report.starved[0].named.as_secs()), (10, 70));
     assert_eq!(report.starved[0].behind, ["endless", "endless#2", "endless#3"]);

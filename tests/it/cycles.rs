@@ -56,7 +56,7 @@ async fn a_task_that_demands_what_comes_after_it_is_told_the_path() {
     assert!(error.is_cycle());
     assert_eq!(error.cycle_path(), ["a", "b", "a"]);
     assert_eq!((error.task(), error.outcome()), ("b", None));
-    assert_eq!(error.to_string(), r#"waiting for task "b" would never end: "a" waits for "b" waits for "a""#);
+    assert_eq!(error.to_string(), r#"waiting for task "b" would deadlock: "a" waits for "b" waits for "a""#);
     all_completed(&governor).await;
 }
 
@@ -73,7 +73,7 @@ async fn a_cycle_that_is_passed_on_fails_the_task_and_skips_its_successors() {
     let b = governor.govern(Task::new("b", || async {}).after(&a));
     later.set(b.clone()).unwrap();
     let error = within(a.wait()).await.unwrap_err();
-    assert!(error.is_failed() && error.to_string().contains("would never end"), "{error}");
+    assert!(error.is_failed() && error.to_string().contains("would deadlock"), "{error}");
     assert!(within(b.wait()).await.unwrap_err().is_skipped());
 }
 
@@ -103,7 +103,7 @@ async fn a_task_that_waits_for_itself_is_told() {
     assert_eq!(told.paths(), ["a > a"]);
     assert_eq!(
         told.0.lock().unwrap()[0].to_string(),
-        r#"waiting for task "a" would never end: "a" waits for "a""#
+        r#"waiting for task "a" would deadlock: "a" waits for "a""#
     );
 }
 

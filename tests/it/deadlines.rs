@@ -1,9 +1,9 @@
-//! An idle task's own deadline, and what is drawn into the more urgent queue.
+//! An idle task's own deadline, and what is promoted into the more urgent queue.
 
 use std::future::pending;
 use std::time::Duration;
 
-use afterboot::{GateState, Governor, HeldBy, Profile, Queue, Report, Task, TaskHandle};
+use afterboot::{GateState, Governor, Profile, Queue, Report, Task, TaskHandle, WaitReason};
 use tokio::time::{sleep, timeout};
 
 use crate::common::{Log, alive, breathe, ended, fast, ms, paced, secs, started, within};
@@ -18,9 +18,9 @@ fn holds(governor: &Governor, length: Duration) -> TaskHandle<()> {
     governor.govern(Task::new("holds", move || sleep(length)))
 }
 
-fn drawn(report: &Report, name: &str) -> bool {
+fn promoted(report: &Report, name: &str) -> bool {
     let task = report.task(name).unwrap_or_else(|| panic!("{name} is not in the report"));
-    task.drawn
+    task.promoted
 }
 
 /// I27, I12: it passes the gate and leaves it shut.
@@ -30,11 +30,17 @@ async fn an_idle_task_starts_at_its_own_deadline_though_the_gate_is_shut() {
     let task = governor.govern(Task::new("task", || async {}).idle().no_later_than(ms(700)));
     let other = governor.govern(Task::new("other", || async {}).idle());
     within(task.wait()).await.unwrap();
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert!(started(&report, "task") >= ms(700) && started(&report, "task") <= ms(702), "{report}");
     assert_eq!(report.task("task").unwrap().queue, Queue::Idle, "as it was declared");
-    assert!(drawn(&report, "task") && !drawn(&report, "other") && !report.task("task").unwrap().demanded);
-    assert!(matches!(governor.gate(), GateState::Shut { why: HeldBy::Window, .. }), "{}", governor.gate());
+    assert!(
+        promoted(&report, "task") && !promoted(&report, "other") && !report.task("task").unwrap().demanded
+    );
+    assert!(
+        matches!(governor.gate(), GateState::Shut { why: WaitReason::Window, .. }),
+        "{}",
+        governor.gate()
+    );
     assert!(!other.is_finished());
 }
 
@@ -95,8 +101,8 @@ async fn its_deadline_draws_what_it_comes_after_to_the_head_too() {
     sleep(ms(110)).await;
     assert_eq!(log.all(), ["a", "b", "late", "normal"]);
     let report = within(run.finished()).await;
-    assert!(["a", "b", "late"].iter().all(|name| drawn(&report, name)), "{report}");
-    assert!(!drawn(&report, "not needed") && !drawn(&report, "normal"), "{report}");
+    assert!(["a", "b", "late"].iter().all(|name| promoted(&report, name)), "{report}");
+    assert!(!promoted(&report, "not needed") && !promoted(&report, "normal"), "{report}");
     assert!(started(&report, "not needed") >= secs(5));
 }
 
@@ -122,7 +128,7 @@ async fn a_task_that_started_in_time_is_not_drawn() {
     governor.open_gate();
     governor.govern(Task::new("task", || sleep(secs(2))).idle().no_later_than(secs(1)));
     let report = within(governor.report().finished()).await;
-    assert!(!drawn(&report, "task"), "{report}");
+    assert!(!promoted(&report, "task"), "{report}");
     assert!(started(&report, "task") < ms(5));
 }
 
@@ -150,7 +156,7 @@ async fn a_deadline_whose_task_is_over_wakes_nobody() {
     cancelled.cancel();
     assert!(skipped.is_finished());
     within(far.wait()).await.unwrap();
-    assert!(started(&governor.report().so_far(), "far") >= secs(5));
+    assert!(started(&governor.report().current(), "far") >= secs(5));
     breathe().await;
     assert_eq!(alive(), 0);
     timeout(secs(1_000), pending::<()>()).await.unwrap_err();
@@ -183,9 +189,9 @@ async fn a_predecessor_is_drawn_into_the_normal_queue_at_the_place_of_its_number
     governor.govern(logged(&log, "last").after(&b));
     let report = within(governor.report().finished()).await;
     assert_eq!(log.all(), ["normal 1", "a", "normal 2", "b", "normal 3", "last"]);
-    assert!(drawn(&report, "a") && drawn(&report, "b") && !drawn(&report, "last"), "{report}");
+    assert!(promoted(&report, "a") && promoted(&report, "b") && !promoted(&report, "last"), "{report}");
     assert_eq!(report.task("a").unwrap().queue, Queue::Idle);
-    assert_eq!(report.to_string().matches("completed, drawn").count(), 2, "{report}");
+    assert_eq!(report.to_string().matches("completed, promoted").count(), 2, "{report}");
     assert!(report.taken < secs(1), "{report}");
 }
 
@@ -201,21 +207,21 @@ async fn a_task_that_will_not_run_draws_nothing() {
     governor.govern(Task::new("in vain", || async {}).after(&a).after(&failed));
     governor.govern(Task::new("idle", || async {}).after(&a).idle());
     let report = within(governor.report().finished()).await;
-    assert!(!drawn(&report, "a") && started(&report, "a") >= secs(5), "{report}");
+    assert!(!promoted(&report, "a") && started(&report, "a") >= secs(5), "{report}");
     assert_eq!(ended(&report, "in vain").word(), "skipped");
 }
 
-/// I27, I10: one that may yet say no at its start is waited for, so what it comes after is drawn.
+/// I27, I10: one that may yet say no at its start is waited for, so what it comes after is promoted.
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_condition_is_asked_later_draws() {
     let governor = fast(1);
     let a = governor.govern(Task::new("a", || async {}).idle());
     governor.govern(Task::new("asks", || async {}).after(&a).when_at_start(|| false));
     let report = within(governor.report().finished()).await;
-    assert!(drawn(&report, "a") && report.taken < secs(1), "{report}");
+    assert!(promoted(&report, "a") && report.taken < secs(1), "{report}");
 }
 
-/// I27, I15: a victim that is drawn is delayed once, and its deadline does not end the delay.
+/// I27, I15: a victim that is promoted is delayed once, and its deadline does not end the delay.
 #[tokio::test(start_paused = true)]
 async fn a_victim_waits_its_whole_delay_though_its_deadline_passes() {
     let profile: Profile = "concurrency=1,delay=0,pulse=0,monkey=victim,monkey_delay=60s".parse().unwrap();

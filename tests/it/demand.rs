@@ -61,16 +61,16 @@ async fn a_demanded_task_passes_gate_delay_pulse_and_slots() {
     let log = Log::default();
     let idle = governor.govern(logged(&log, "idle").idle());
     within(idle.demand()).await.unwrap();
-    assert!(governor.report().so_far().taken < ms(10), "past gate and delay");
+    assert!(governor.report().current().taken < ms(10), "past gate and delay");
 
     governor.govern(Task::new("holds the slot", pending::<()>));
     sleep(secs(300)).await;
     let queued = governor.govern(logged(&log, "queued"));
     let second = governor.govern(logged(&log, "second").idle());
-    let before = governor.report().so_far().taken;
+    let before = governor.report().current().taken;
     within(queued.demand()).await.unwrap();
     within(second.demand()).await.unwrap();
-    assert!(governor.report().so_far().taken - before < ms(10), "past pulse and slots");
+    assert!(governor.report().current().taken - before < ms(10), "past pulse and slots");
     assert_eq!(log.all(), ["idle", "queued", "second"]);
 }
 
@@ -112,7 +112,7 @@ async fn a_demand_takes_all_that_the_task_depends_on_with_it() {
     assert!(place("a") < place("b") && place("c").is_some(), "{order:?}");
     assert_eq!(order.len(), 4, "{order:?}");
     assert!(!aside.is_finished());
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let demanded: Vec<_> =
         report.tasks.iter().filter(|task| task.demanded).map(|task| task.name.as_str()).collect();
     assert_eq!(demanded, ["a", "b", "c", "d"]);
@@ -142,7 +142,7 @@ async fn a_demand_of_a_task_that_cannot_run_gives_the_reason() {
     let after = governor.govern(Task::new("after", || async {}).after(&off));
     for (handle, text) in [
         (&off, "task \"off\" skipped (condition)"),
-        (&cancelled, "task \"cancelled\" cancelled (asked)"),
+        (&cancelled, "task \"cancelled\" cancelled (requested)"),
         (&after, "task \"after\" skipped (predecessor \"off\")"),
     ] {
         assert_eq!(within(handle.demand()).await.unwrap_err().to_string(), text);

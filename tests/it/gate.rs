@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use afterboot::{Builder, GateState, Governor, HeldBy, OpenedBy, Profile, Report, Task, TaskHandle};
+use afterboot::{Builder, GateState, Governor, OpenedBy, Profile, Report, Task, TaskHandle, WaitReason};
 use tokio::time::{advance, sleep};
 
 use crate::common::{boom, breathe, ms, paced, secs, silence, soon, started, within};
@@ -21,14 +21,14 @@ fn idle(governor: &Governor, name: &'static str) -> TaskHandle<()> {
     governor.govern(Task::new(name, || async {}).idle())
 }
 
-fn opened(governor: &Governor) -> (OpenedBy, Duration, HeldBy) {
+fn opened(governor: &Governor) -> (OpenedBy, Duration, WaitReason) {
     match governor.gate() {
-        GateState::Open { by, at, held_by } => (by, at, held_by),
+        GateState::Open { by, at, shut_by, .. } => (by, at, shut_by),
         shut => panic!("{shut}"),
     }
 }
 
-fn why_shut(governor: &Governor) -> HeldBy {
+fn why_shut(governor: &Governor) -> WaitReason {
     match governor.gate() {
         GateState::Shut { why, .. } => why,
         open => panic!("{open}"),
@@ -63,17 +63,17 @@ async fn requests_that_fail_panic_or_are_cancelled_count_back_to_zero_and_the_ga
     });
     sleep(secs(6)).await;
     assert_eq!(governor.snapshot().in_flight, 3);
-    assert!(matches!(why_shut(&governor), HeldBy::InFlight { .. }));
+    assert!(matches!(why_shut(&governor), WaitReason::InFlight { .. }));
     sleep(secs(3)).await;
     assert_eq!(governor.snapshot().in_flight, 1);
     cancelled.abort();
     breathe().await;
     assert_eq!(governor.snapshot().in_flight, 0);
     within(handle.wait()).await.unwrap();
-    let (by, at, held_by) = opened(&governor);
+    let (by, at, shut_by) = opened(&governor);
     assert_eq!(by, OpenedBy::Quiet);
     near(at, secs(14));
-    assert!(matches!(held_by, HeldBy::InFlight { .. }), "{held_by}");
+    assert!(matches!(shut_by, WaitReason::InFlight { .. }), "{shut_by}");
 }
 
 /// I12.
@@ -83,11 +83,11 @@ async fn as_many_requests_as_allowed_leave_the_application_quiet_and_one_more_do
         let governor = builder().max_in_flight(5).build().unwrap();
         let guards: Vec<_> = (0..held).map(|_| governor.in_flight("GET /")).collect();
         within(idle(&governor, "idle").wait()).await.unwrap();
-        let (was, when, held_by) = opened(&governor);
+        let (was, when, shut_by) = opened(&governor);
         assert_eq!(was, by, "{held} requests");
         near(when, at);
         if by == OpenedBy::Timeout {
-            assert_eq!(held_by.to_string(), "6 in flight: GET / (6)");
+            assert_eq!(shut_by.to_string(), "6 in flight: GET / (6)");
         }
         drop(guards);
         assert_eq!(governor.snapshot().in_flight, 0);
@@ -152,7 +152,7 @@ async fn awaiting_ready_the_window_begins_at_ready_and_not_before() {
     let governor = builder().await_ready().build().unwrap();
     let handle = idle(&governor, "idle");
     sleep(secs(20)).await;
-    assert_eq!(why_shut(&governor), HeldBy::NotReady);
+    assert_eq!(why_shut(&governor), WaitReason::NotReady);
     assert!(!handle.is_finished());
     governor.ready();
     within(handle.wait()).await.unwrap();
@@ -166,20 +166,20 @@ async fn ready_that_is_never_given_is_said_by_the_gate_that_the_timeout_opens() 
     let handle = idle(&governor, "idle");
     let report = governor.report();
     within(handle.wait()).await.unwrap();
-    let (by, at, held_by) = opened(&governor);
-    assert_eq!((by, held_by), (OpenedBy::Timeout, HeldBy::NotReady));
+    let (by, at, shut_by) = opened(&governor);
+    assert_eq!((by, shut_by), (OpenedBy::Timeout, WaitReason::NotReady));
     near(at, secs(45));
     let text = within(report.finished()).await.to_string();
-    assert!(text.contains("held last by: ready never given"), "{text}");
+    assert!(text.contains("shut until then: ready() was not called"), "{text}");
     let governor = Governor::builder().build().unwrap();
     let requests: Vec<_> = (0..3).map(|_| governor.in_flight("GET /")).collect();
     governor.govern(Task::new("idle", || async {}).idle());
     governor.open_gate();
     drop(requests);
     let text = governor.gate().to_string();
-    assert!(text.ends_with("held last by: 3 in flight: GET / (3), at that moment"), "{text}");
-    let told = &governor.report().so_far().headlines()[1];
-    assert!(told.ends_with("held last by 3 in flight: GET / (3), at that moment."), "{told}");
+    assert!(text.ends_with("shut until then: 3 in flight: GET / (3), at that moment"), "{text}");
+    let told = &governor.report().current().headlines()[1];
+    assert!(told.ends_with("shut until then: 3 in flight: GET / (3), at that moment."), "{told}");
 }
 
 /// I12.
@@ -215,12 +215,12 @@ async fn a_foreground_that_never_rests_gets_the_idle_tasks_at_the_timeout_once_e
     for _ in 0..(80_000 / 80) {
         advance(ms(80)).await;
     }
-    let report = run.so_far();
+    let report = run.current();
     assert!(starts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
-    let (by, at, held_by) = opened(&governor);
+    let (by, at, shut_by) = opened(&governor);
     assert_eq!(by, OpenedBy::Timeout);
     assert!(at >= secs(45) && at <= secs(45) + ms(160), "{at:?}");
-    assert!(matches!(held_by, HeldBy::LongTask { .. }), "{held_by}");
+    assert!(matches!(shut_by, WaitReason::LongTask { .. }), "{shut_by}");
     assert!(
         report.tasks.iter().all(|task| task.started >= Some(secs(45)) && task.outcome.is_some()),
         "{report}"
@@ -297,7 +297,7 @@ async fn never_quiet_an_idle_task_has_not_started_at_44_s_and_has_by_45_100_ms()
     near(opened(&governor).1, secs(47));
     handle.cancel();
     assert!(within(handle.wait()).await.unwrap_err().is_cancelled());
-    assert_eq!(run.so_far().late, 1);
+    assert_eq!(run.current().late, 1);
 }
 
 /// I12: an idle task that comes after a demanded one waits for a window in which somebody looked.
@@ -333,6 +333,6 @@ async fn a_hand_opens_the_gate_at_once_and_it_stays_open() {
     advance(secs(90)).await;
     within(idle(&governor, "later").wait()).await.unwrap();
     let (by, at, _) = opened(&governor);
-    assert_eq!(by, OpenedBy::Hand);
+    assert_eq!(by, OpenedBy::Manual);
     near(at, secs(1));
 }

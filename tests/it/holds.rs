@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use afterboot::{Governor, HeldBy, Profile, Task};
+use afterboot::{Governor, Profile, Task, WaitReason};
 use tokio::time::{advance, sleep};
 
 use crate::common::{ms, secs};
@@ -22,7 +22,7 @@ async fn a_long_task_of_the_application_holds_the_next_idle_start() {
     advance(ms(80)).await;
     sleep(ms(400)).await;
     assert!(!second.is_finished());
-    assert!(matches!(governor.snapshot().held_by, Some(HeldBy::LongTask { .. })));
+    assert!(matches!(governor.snapshot().held_by, Some(WaitReason::LongTask { .. })));
     let report = governor.report().finished().await;
     let started = report.task("second").unwrap().started.unwrap();
     assert!(started >= ms(2_470) && started < ms(2_520), "{started:?}");
@@ -49,7 +49,9 @@ async fn requests_in_flight_hold_an_idle_start_at_most_max_hold() {
     assert!(started("second") >= ms(7_000) && started("second") < ms(7_050), "{report}");
     assert!(started("third") >= ms(9_990) && started("third") < ms(10_050), "{report}");
     assert_eq!(report.holds.len(), 2);
-    assert!(matches!(&report.holds[0].why, HeldBy::InFlight { held } if &**held == "3 in flight: GET / (3)"));
+    assert!(
+        matches!(&report.holds[0].why, WaitReason::InFlight { requests, .. } if &**requests == "3 in flight: GET / (3)")
+    );
 }
 
 /// I23: normal tasks are not held, nor what is demanded, nor what runs.

@@ -79,7 +79,7 @@ struct Ran {
 async fn run(program: &Program) -> Ran {
     let profile =
         Profile::default().concurrency(program.concurrency).delay(ms(program.delay)).pulse(ms(program.pulse));
-    let mut builder = Governor::builder().profile(profile).quiet(ms(500)).timeout(secs(3));
+    let mut builder = Governor::builder().profile(profile).quiet(ms(500)).gate_timeout(secs(3));
     if program.await_ready {
         builder = builder.await_ready();
     }
@@ -121,7 +121,7 @@ async fn run(program: &Program) -> Ran {
     }
     // A probe may be in its last sleep.
     sleep(ms(10)).await;
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let seen = seen.0.lock().unwrap().clone();
     Ran { report, handles, seen, alive: alive() }
 }
@@ -192,7 +192,7 @@ fn slots_are_kept(program: &Program, ran: &Ran) {
 
 /// Started past queue, pulse and slots: somebody demanded it, or the governor itself because it had starved.
 fn jumps(task: &TaskReport) -> bool {
-    task.demanded || task.held_too_long
+    task.demanded || task.demanded_by_governor
 }
 
 /// I3, I4, I10: at each ordinary start nobody stood before it.
@@ -202,20 +202,20 @@ fn nobody_is_passed_over(ran: &Ran) {
     };
     for task in ran.report.tasks.iter().filter(|task| !jumps(task)) {
         let (Some(started), Some(turn)) = (task.started, place(task)) else { continue };
-        if task.queue == Queue::Idle && !task.drawn {
+        if task.queue == Queue::Idle && !task.promoted {
             assert!(
                 matches!(ran.report.gate, GateState::Open { at, .. } if at <= started),
                 "task {} passed the gate",
                 task.number
             );
         }
-        for other in ran.report.tasks.iter().filter(|other| !jumps(other) && !other.drawn) {
+        for other in ran.report.tasks.iter().filter(|other| !jumps(other) && !other.promoted) {
             // One that was drawn into the normal queue was idle before, and since when is not in the report.
             // Strictly before: what happens within one moment is not in the report.
             let stood = other.queued.is_some_and(|queued| queued < started)
                 && other.finished.is_none_or(|finished| finished > started)
                 && place(other).is_none_or(|other| other > turn);
-            let queue = if task.drawn { Queue::Normal } else { task.queue };
+            let queue = if task.promoted { Queue::Normal } else { task.queue };
             let before = match (other.queue, queue) {
                 (Queue::Normal, Queue::Idle) => true,
                 (Queue::Idle, Queue::Normal) => false,

@@ -137,7 +137,7 @@ async fn a_task_may_demand_an_idle_one_behind_the_gate() {
     later.set(governor.govern(Task::value("b", || async { 5 }).idle().after(&first))).unwrap();
     let queued = governor.govern(Task::new("queued", || async {}));
     assert_eq!(*within(a.wait()).await.unwrap(), 5);
-    assert!(!queued.is_finished() || governor.report().so_far().taken < ms(100));
+    assert!(!queued.is_finished() || governor.report().current().taken < ms(100));
     within(queued.wait()).await.unwrap();
 }
 
@@ -220,9 +220,9 @@ async fn a_wait_in_a_spawned_child_lends_nothing_and_the_task_is_named_after_30_
     let b = governor.govern(Task::new("b", || async {}));
     later.set(b.clone()).unwrap();
     sleep(secs(29)).await;
-    assert!(!b.is_finished() && !governor.report().so_far().task("a").unwrap().slow);
+    assert!(!b.is_finished() && !governor.report().current().task("a").unwrap().slow);
     sleep(secs(2)).await;
-    assert!(!b.is_finished() && governor.report().so_far().task("a").unwrap().slow);
+    assert!(!b.is_finished() && governor.report().current().task("a").unwrap().slow);
     // Somebody who reads the warning can help.
     within(b.demand()).await.unwrap();
     within(a.wait()).await.unwrap();

@@ -117,7 +117,7 @@ async fn a_cancelled_task_that_has_not_started_never_runs() {
     idle.cancel();
     for handle in [&queued, &idle, &waiting] {
         let error = handle.try_get().expect("at once").unwrap_err();
-        assert_eq!(error.outcome().unwrap(), &Outcome::Cancelled(CancelReason::Asked));
+        assert_eq!(error.outcome().unwrap(), &Outcome::Cancelled(CancelReason::Requested));
     }
     holds.cancel();
     within(governor.report().finished()).await;

@@ -140,8 +140,8 @@ async fn what_is_said_to_one_governor_is_not_said_to_the_other() {
     within(mine.shutdown(secs(1))).await;
     mine.report();
     assert_eq!(*within(there.wait()).await.unwrap(), 2);
-    assert_eq!(other.report().so_far().tasks.len(), 1);
-    assert_eq!(other.report().so_far().late, 0);
+    assert_eq!(other.report().current().tasks.len(), 1);
+    assert_eq!(other.report().current().late, 0);
 }
 
 /// I8: its number may be that of a task of this governor's.
@@ -155,7 +155,7 @@ async fn a_handle_of_another_governor_is_invalid_and_ties_nothing() {
         assert!(error.is_invalid() && error.to_string().contains("another governor"), "{error}");
     }
     let report = within(mine.report().finished()).await;
-    assert!(report.tasks.iter().all(|task| task.waited_for.is_empty() && !task.drawn), "{report}");
+    assert!(report.tasks.iter().all(|task| task.waited_for.is_empty() && !task.promoted), "{report}");
     assert!(started(&report, "own") >= secs(5), "{report}");
 }
 

@@ -33,7 +33,7 @@ async fn local_tasks_share_state_and_keep_their_order() {
     governor.govern(task("idle").idle());
     governor.govern(task("never").when(false));
     governor.govern(task("not at its tick").when_at_start(|| false));
-    let report = governor.report().finished().await;
+    let report = governor.as_send().report().finished().await;
     assert_eq!(*log.borrow(), ["first", "second", "third", "idle"]);
     assert_eq!(report.tasks.iter().filter(|task| task.outcome == Some(Outcome::Completed)).count(), 4);
 }
@@ -124,7 +124,7 @@ async fn whatever_ends_a_local_task_its_state_is_dropped_and_the_rest_goes_on() 
     drop(LocalTask::<()>::new("dropped", move || async move { drop(never) }));
     sleep(ms(10)).await;
     stopped.cancel();
-    let report = governor.report().finished().await;
+    let report = governor.as_send().report().finished().await;
     let ends: Vec<&str> = report.tasks.iter().map(|task| task.outcome.as_ref().unwrap().word()).collect();
     assert_eq!(ends, ["panicked", "failed", "cancelled", "timed out"]);
     assert_eq!(Rc::strong_count(&state), 1);
@@ -143,7 +143,7 @@ async fn a_shutdown_drops_local_tasks_too() {
         }));
     }
     sleep(ms(1)).await;
-    let report = governor.shutdown(secs(1)).await;
+    let report = governor.as_send().shutdown(secs(1)).await;
     assert!(
         report.tasks.iter().all(|task| task.outcome.as_ref().is_some_and(|end| end.word() == "cancelled"))
     );
@@ -172,7 +172,7 @@ async fn ordinary_and_local_tasks_wait_for_each_other() {
 async fn the_monkey_delays_a_local_task() {
     let governor = Governor::builder().monkey(Monkey::task("late", secs(60))).build_local().unwrap();
     governor.govern(LocalTask::new("late", || async {}));
-    let report = governor.report().finished().await;
+    let report = governor.as_send().report().finished().await;
     assert!(report.tasks[0].started.unwrap() >= secs(60));
 }
 

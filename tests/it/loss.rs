@@ -153,7 +153,7 @@ fn in_the_middle_of_a_poll_every_handle_resolves_though_the_poll_goes_on() {
             let (task, let_go) = blocks("in a poll");
             let polled = governor.govern(task);
             let queued = governor.govern(Task::new("queued", || async {}));
-            until(|| governor.report().so_far().late_tasks[0].started.is_some()).await;
+            until(|| governor.report().current().late_tasks[0].started.is_some()).await;
             (vec![waits, queued], polled, let_go)
         });
         how.ends(runtime);

@@ -88,7 +88,7 @@ async fn a_demand_ends_the_delay_and_is_recorded() {
     let victim = quick(&governor, "victim");
     let run = governor.report();
     sleep(secs(7)).await;
-    assert_eq!(monkey(&run.so_far()).1, Delivery::Delaying);
+    assert_eq!(monkey(&run.current()).1, Delivery::Delaying);
     within(victim.demand()).await.unwrap();
     let report = within(run.finished()).await;
     assert_eq!(monkey(&report).1, Delivery::Demanded);
@@ -188,7 +188,7 @@ async fn a_victim_that_is_cancelled_during_its_delay_ends_at_once_and_never_runs
     assert_eq!(monkey(&report).1, Delivery::NotDelivered);
     assert!(next.wait().await.unwrap_err().is_skipped());
     timeout(secs(120), pending::<()>()).await.unwrap_err();
-    assert_eq!(run.so_far().task("victim").unwrap().started, None);
+    assert_eq!(run.current().task("victim").unwrap().started, None);
 }
 
 /// I15.

@@ -61,7 +61,7 @@ async fn errors_and_the_gate_show_hostile_names_harmlessly() {
         own.wait().await.err().map(|error| error.to_string()).unwrap_or_default()
     });
     let cycle = within(own.get_or_init(|| governor.govern(waits)).wait()).await.unwrap();
-    assert!(cycle.contains("would never end") && harmless(&cycle), "{cycle:?}");
+    assert!(cycle.contains("would deadlock") && harmless(&cycle), "{cycle:?}");
     governor.govern(Task::new("idle", pending::<()>).idle());
     governor.quiet().record(HOSTILE, secs(1));
     assert!(harmless(&governor.gate().to_string()), "{}", governor.gate());
@@ -108,7 +108,7 @@ async fn who_is_skipped_because_of_a_second_task_of_a_name_is_told_which() {
         let reason = SkipReason::Predecessor("dup#2".into());
         assert_eq!(error.outcome(), Some(&Outcome::Skipped(reason)));
     }
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     for name in ["before its end", "after its end"] {
         assert_eq!(report.task(name).unwrap().waited_for, ["dup#2"]);
     }
@@ -283,7 +283,7 @@ async fn a_service_that_uses_one_name_for_ever_tells_its_last_thousand_apart() {
             governor.govern(Task::new("dup", || async {}).when(false)).try_get().unwrap().unwrap_err();
         assert_eq!(error.task(), if n == 1 { "dup".to_owned() } else { format!("dup#{n}") });
     }
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let names = report.late_tasks.iter().map(|task| task.name.clone());
     assert!(names.eq((2_001..=3_000).map(|n| format!("dup#{n}"))));
 }

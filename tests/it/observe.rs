@@ -20,7 +20,7 @@ fn watching(builder: afterboot::Builder) -> Governor {
 async fn seen(governor: &Governor, name: &str, length: Duration) -> Option<LongTask> {
     for _ in 0..200 {
         let of_it = |long: &LongTask| long.who.as_deref() == Some(name) && long.length >= length;
-        let long_tasks = governor.report().so_far().long_tasks;
+        let long_tasks = governor.report().current().long_tasks;
         if let Some(long) = long_tasks.into_iter().find(of_it) {
             return Some(long);
         }
@@ -33,7 +33,7 @@ async fn long_task(governor: &Governor, name: &str) -> LongTask {
     if let Some(long) = seen(governor, name, Duration::ZERO).await {
         return long;
     }
-    panic!("no long task by {name}: {:?}", governor.report().so_far().long_tasks);
+    panic!("no long task by {name}: {:?}", governor.report().current().long_tasks);
 }
 
 /// I24: on a paused clock, virtual time alone decides.
@@ -44,7 +44,7 @@ async fn a_stall_on_a_paused_clock_is_one_long_task_whoever_is_polled() {
     // `advance` gives the tick back at its end, so the stall is over before the poll is.
     tokio::spawn(governor.observe("importer", async { advance(ms(80)).await })).await.unwrap();
     sleep(ms(50)).await;
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!(report.long_tasks.len(), 1, "{report}");
 }
 
@@ -124,7 +124,7 @@ async fn an_observed_future_that_panics_leaves_nothing_behind() {
     let governor = watching(Governor::builder().sampler());
     let observed = governor.observe("panics", async { panic!("boom") });
     assert!(tokio::spawn(observed).await.unwrap_err().is_panic());
-    assert!(governor.report().so_far().long_tasks.is_empty());
+    assert!(governor.report().current().long_tasks.is_empty());
 }
 
 /// I19: no probe and no thread is left when no idle task waits.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use crate::common::{alive, fast, ms, secs, within};
 
 fn told(governor: &Governor) -> Vec<(String, bool)> {
-    governor.report().so_far().outcomes.into_iter().map(|outcome| (outcome.name, outcome.ok)).collect()
+    governor.report().current().outcomes.into_iter().map(|outcome| (outcome.name, outcome.ok)).collect()
 }
 
 /// I14: in the order in which they were told, with their moments; before the first task and after the report too.
@@ -21,11 +21,11 @@ async fn outcomes_stand_in_the_report_in_their_order_with_their_moments() {
     let run = governor.report();
     sleep(ms(30)).await;
     governor.outcome("login", false);
-    let outcomes = run.so_far().outcomes;
+    let outcomes = run.current().outcomes;
     let shown: Vec<_> =
         outcomes.iter().map(|ApplicationOutcome { name, ok, at, .. }| (name.as_str(), *ok, *at)).collect();
     assert_eq!(shown, [("login", true, ms(0)), ("search", false, ms(20)), ("login", false, ms(50))]);
-    assert_eq!(run.so_far().outcomes_forgotten, 0);
+    assert_eq!(run.current().outcomes_forgotten, 0);
     assert_eq!(alive(), 0, "nothing is spawned for it");
 }
 
@@ -36,11 +36,11 @@ async fn the_last_thousand_are_kept_and_the_rest_is_counted() {
     for n in 0..1_000 {
         governor.outcome(n.to_string(), n % 2 == 0);
     }
-    assert_eq!(governor.report().so_far().outcomes_forgotten, 0);
+    assert_eq!(governor.report().current().outcomes_forgotten, 0);
     for n in 1_000..1_007 {
         governor.outcome(n.to_string(), n % 2 == 0);
     }
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!((report.outcomes.len(), report.outcomes_forgotten), (1_000, 7));
     assert!(
         told(&governor)

@@ -273,7 +273,7 @@ async fn a_destructor_that_panics_does_not_overrule_a_timeout_or_a_cancellation(
     let report = within(governor.report().finished()).await;
     let expected = [
         (timed_out, Outcome::TimedOut { still_running: false }),
-        (cancelled, Outcome::Cancelled(CancelReason::Asked)),
+        (cancelled, Outcome::Cancelled(CancelReason::Requested)),
         (ended, panicked("boom in a destructor")),
     ];
     for (handle, expected) in expected {

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use afterboot::{Builder, GateState, Governor, HeldBy, OpenedBy, Profile, Task};
+use afterboot::{Builder, GateState, Governor, OpenedBy, Profile, Task, WaitReason};
 use tokio::time::{advance, sleep, timeout};
 
 use crate::common::{alive, breathe, ended, fast, ms, secs, soon, two_workers, within};
@@ -26,10 +26,11 @@ async fn advance_by_80_ms_is_a_stall_and_sleep_is_none() {
     let governor = builder().build().unwrap();
     let handle = governor.govern(Task::new("idle", || async {}).idle());
     sleep(ms(2_003)).await;
-    assert!(matches!(governor.gate(), GateState::Shut { why: HeldBy::Window, .. }));
+    assert!(matches!(governor.gate(), GateState::Shut { why: WaitReason::Window, .. }));
     advance(ms(80)).await;
     breathe().await;
-    let GateState::Shut { why: HeldBy::LongTask { at, length, who }, until } = governor.gate() else {
+    let GateState::Shut { why: WaitReason::LongTask { at, length, who, .. }, until, .. } = governor.gate()
+    else {
         panic!("{}", governor.gate());
     };
     assert_eq!((at, &*who, until), (ms(2_083), "unknown", Some(ms(7_083))));
@@ -49,7 +50,7 @@ async fn any_number_of_stalls_of_40_ms_does_not_disturb() {
     }
     assert!(handle.is_finished());
     assert!(opened_at(&governor) <= ms(5_050), "{}", governor.gate());
-    assert_eq!(governor.report().so_far().long_tasks, []);
+    assert_eq!(governor.report().current().long_tasks, []);
 }
 
 /// I12: the boot's own normal work is no quiet, and it is named.
@@ -85,7 +86,7 @@ async fn a_long_poll_of_a_demanded_idle_task_does_not_disturb() {
     within(waiting.wait()).await.unwrap();
     let at = opened_at(&governor);
     assert!(at >= secs(5) && at <= ms(5_020), "{at:?}");
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!(report.long_tasks[0].who.as_deref(), Some("demanded"), "it is shown all the same");
 }
 
@@ -163,7 +164,7 @@ async fn the_lane_ends_after_a_blocking_task_that_timed_out_and_skipped_its_succ
         }
     })
     .await;
-    assert_eq!(ended(&governor.report().so_far(), "successor").word(), "skipped");
+    assert_eq!(ended(&governor.report().current(), "successor").word(), "skipped");
 }
 
 /// When a worker was blocked and when the idle task started, on the machine's clock.
@@ -187,7 +188,7 @@ fn round(woken_by_a_timer: bool) -> Round {
     let runtime = two_workers();
     let blocked = Arc::new(Mutex::new(None));
     let round = runtime.block_on(async {
-        let governor = builder().quiet(ms(300)).timeout(secs(20)).build().unwrap();
+        let governor = builder().quiet(ms(300)).gate_timeout(secs(20)).build().unwrap();
         let idle = governor.govern(Task::value("idle", || async { block(Duration::ZERO).0 }).idle());
         if !woken_by_a_timer {
             sleep(ms(50)).await;
@@ -202,7 +203,7 @@ fn round(woken_by_a_timer: bool) -> Round {
         let idle = *soon(idle.wait()).await.unwrap();
         soon(foreground).await.unwrap();
         let blocked = blocked.lock().unwrap().take().unwrap();
-        let long_tasks = governor.report().so_far().long_tasks.iter().map(|long| long.length).collect();
+        let long_tasks = governor.report().current().long_tasks.iter().map(|long| long.length).collect();
         Round { blocked, idle, long_tasks }
     });
     runtime.shutdown_background();

@@ -70,7 +70,7 @@ async fn run(planning: &Planning) -> Report {
     let governor = Governor::builder()
         .profile(planning.profile.clone())
         .quiet(ms(planning.quiet))
-        .timeout(secs(5))
+        .gate_timeout(secs(5))
         .record_segments()
         .build()
         .unwrap();
@@ -175,7 +175,13 @@ fn replayed_as_recorded(seed: u64) {
 }
 
 pub(crate) fn recorder(profile: Profile) -> Governor {
-    Governor::builder().profile(profile).quiet(ms(100)).timeout(secs(2)).record_segments().build().unwrap()
+    Governor::builder()
+        .profile(profile)
+        .quiet(ms(100))
+        .gate_timeout(secs(2))
+        .record_segments()
+        .build()
+        .unwrap()
 }
 
 pub(crate) fn slow(concurrency: usize) -> Profile {

@@ -29,7 +29,7 @@ async fn of_every_kind(governor: &Governor) {
 async fn every_declared_task_is_in_the_report_with_how_it_ended_or_why_it_has_not() {
     let governor = fast(3);
     of_every_kind(&governor).await;
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let words =
         |task: &TaskReport| format!("{}: {}", task.name, task.outcome.as_ref().map_or("-", Outcome::word));
     let words: Vec<String> = report.tasks.iter().map(words).collect();
@@ -144,8 +144,8 @@ async fn wide_characters_count_for_two_columns() {
 async fn a_run_of_every_kind_of_end_is_no_wider_than_any_other() {
     let governor = fast(3);
     of_every_kind(&governor).await;
-    narrow(&governor.report().so_far());
-    aligned(&governor.report().so_far());
+    narrow(&governor.report().current());
+    aligned(&governor.report().current());
 }
 
 /// I14: two tasks are told apart, whatever they are called.
@@ -256,7 +256,7 @@ async fn a_task_that_awaits_the_end_does_not_wait_for_itself_nor_for_another_tha
     assert_eq!(ended(&report, "work"), Outcome::Completed);
     assert_eq!(report.task("reporter").unwrap().outcome, None, "shown as running: {report}");
     breathe().await;
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert!(report.tasks.iter().all(|task| task.outcome == Some(Outcome::Completed)), "{report}");
     assert!(report.taken < ms(3_010), "{report}");
 }
@@ -295,7 +295,7 @@ mod json {
     async fn the_json_says_its_version_and_gives_the_report_back() {
         let governor = Governor::builder().seed(u64::MAX).build().unwrap();
         of_every_kind(&governor).await;
-        let report = governor.report().so_far();
+        let report = governor.report().current();
         let json = report.to_json();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["version"], 1);
@@ -316,7 +316,7 @@ mod json {
         insta::assert_snapshot!(report, @"
         boot: 5 tasks; last start 5.00 s, last end 7.00 s
         outcomes: 2 completed, 1 panicked, 1 timed out, 1 skipped
-        gate: opened by quiet at 5.004 s; held last by: the quiet window alone
+        gate: opened by quiet at 5.004 s; shut until then: the quiet window
         profile: concurrency=3,delay=1ms,pulse=1ms
             # task                       queue    waited      ran  polls  longest  outcome
             0 senders                    normal   1.0 ms   120 ms      2    20 µs  completed

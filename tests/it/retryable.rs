@@ -121,7 +121,7 @@ async fn a_resting_task_can_be_ended() {
     assert!(asked.is_finished() && after.is_finished());
     let report = governor.shutdown(secs(1)).await;
     let ends: Vec<_> = report.tasks.iter().map(|task| task.outcome.clone().unwrap()).collect();
-    assert_eq!(ends[0], Outcome::Cancelled(CancelReason::Asked));
+    assert_eq!(ends[0], Outcome::Cancelled(CancelReason::Requested));
     assert_eq!(ends[1].word(), "skipped");
     assert_eq!(ends[2], Outcome::Cancelled(CancelReason::Shutdown));
     assert!(report.tasks[2].attempts >= 1);
@@ -206,7 +206,7 @@ async fn a_replayed_task_rests_between_its_attempts_and_takes_its_turn_again() {
 /// I12, I32: whatever makes an idle task wait, somebody looks whether it is quiet.
 #[tokio::test(start_paused = true)]
 async fn a_demanded_idle_task_that_is_tried_again_waits_for_the_quiet_window_and_not_for_the_timeout() {
-    let governor = Governor::builder().quiet(secs(5)).timeout(secs(45)).build().unwrap();
+    let governor = Governor::builder().quiet(secs(5)).gate_timeout(secs(45)).build().unwrap();
     let (_, run) = until(2);
     let task = governor.govern(Task::retryable("flaky", run, each_second(5)).idle());
     assert_eq!(*task.demand().await.unwrap(), 2);

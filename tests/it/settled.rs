@@ -170,7 +170,7 @@ async fn a_demand_goes_through_predecessors_that_need_only_end() {
     let b = governor.govern(Task::new("b", || async {}).idle().after_settled(&a));
     let c = governor.govern(Task::value("c", || async { 4 }).idle().after(&b));
     assert_eq!(*within(c.demand()).await.unwrap(), 4);
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert!(report.taken < secs(1), "{report}");
     assert!(["a", "b", "c"].iter().all(|name| report.task(name).unwrap().demanded), "{report}");
     assert_eq!(ended(&report, "a").word(), "panicked");
@@ -206,7 +206,7 @@ async fn a_blocking_task_that_timed_out_has_settled_though_it_still_runs() {
     );
     let after = governor.govern(Task::value("after", || async { 5 }).after_settled(&blocking));
     assert_eq!(*soon(after.wait()).await.unwrap(), 5);
-    assert!(governor.snapshot().running.iter().any(|task| task.name == "blocking" && task.overdue));
+    assert!(governor.snapshot().running.iter().any(|task| task.name == "blocking" && task.detached));
     release.send(()).unwrap();
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use afterboot::{CancelReason, GateState, Governor, HeldBy, Outcome, Task, TaskHandle};
+use afterboot::{CancelReason, GateState, Governor, Outcome, Task, TaskHandle, WaitReason};
 use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
@@ -48,10 +48,10 @@ async fn a_shutdown_before_the_gate_opens_lists_each_task_that_never_ran_and_why
             ("flag off", condition),
             ("after idle", also_shutdown),
             ("invalid", invalid),
-            ("asked", "cancelled (asked)".to_owned()),
+            ("asked", "cancelled (requested)".to_owned()),
         ]
     );
-    assert!(matches!(report.gate, GateState::Shut { why: HeldBy::NotReady, .. }), "{}", report.gate);
+    assert!(matches!(report.gate, GateState::Shut { why: WaitReason::NotReady, .. }), "{}", report.gate);
     assert!(report.taken < ms(1_010), "nothing ran, so it did not wait for the deadline");
     assert_eq!(told(&idle), SHUTDOWN);
     sleep(ms(10)).await;
@@ -140,7 +140,7 @@ async fn after_a_shutdown_govern_and_demand_give_cancelled_with_the_reason() {
         let error = within(handle.demand()).await.unwrap_err();
         assert!(error.to_string().contains("cancelled (shutdown)"), "{error}");
     }
-    assert_eq!(governor.report().so_far().late, 1);
+    assert_eq!(governor.report().current().late, 1);
     sleep(ms(10)).await;
     assert_eq!(alive(), 0);
 }
@@ -276,7 +276,7 @@ fn when_the_runtime_goes_away_every_handle_resolves_and_every_future_is_dropped(
             let queued = governor.govern(Task::new("queued", boom));
             let idle = governor.govern(Task::new("idle", boom).idle());
             let after = governor.govern(Task::new("after", boom).after(&running));
-            while governor.report().so_far().task("running").unwrap().started.is_none() {
+            while governor.report().current().task("running").unwrap().started.is_none() {
                 sleep(ms(1)).await;
             }
             (governor, [running, queued, idle, after])

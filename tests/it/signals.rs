@@ -5,7 +5,7 @@ use std::future::{Future, pending, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-use afterboot::{Builder, GateState, Governor, HeldBy, OpenedBy, Profile, Task, TaskHandle};
+use afterboot::{Builder, GateState, Governor, OpenedBy, Profile, Task, TaskHandle, WaitReason};
 use tokio::runtime;
 use tokio::time::sleep;
 
@@ -27,7 +27,7 @@ fn near(at: Duration, expected: Duration) {
 /// By what the gate opened, when, and what the report says of the future that was to open it.
 async fn opened(governor: &Governor) -> (OpenedBy, Duration, Option<String>) {
     within(idle(governor).wait()).await.unwrap();
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert!(started(&report, "idle") >= Duration::ZERO);
     let GateState::Open { by, at, .. } = report.gate else { panic!("{report}") };
     let said = report.to_string().contains("the quiet window took over");
@@ -55,13 +55,13 @@ async fn a_future_that_never_resolves_leaves_the_timeout_which_says_what_held() 
     governor.ready();
     let task = idle(&governor);
     sleep(secs(20)).await;
-    let GateState::Shut { why, until } = governor.gate() else { panic!("{}", governor.gate()) };
-    assert_eq!((why, until), (HeldBy::NotInteractive, Some(secs(45))));
+    let GateState::Shut { why, until, .. } = governor.gate() else { panic!("{}", governor.gate()) };
+    assert_eq!((why, until), (WaitReason::NotInteractive, Some(secs(45))));
     within(task.wait()).await.unwrap();
-    let GateState::Open { by, at, held_by } = governor.gate() else { panic!("{}", governor.gate()) };
-    assert_eq!((by, held_by), (OpenedBy::Timeout, HeldBy::NotInteractive));
+    let GateState::Open { by, at, shut_by, .. } = governor.gate() else { panic!("{}", governor.gate()) };
+    assert_eq!((by, shut_by), (OpenedBy::Timeout, WaitReason::NotInteractive));
     near(at, secs(45));
-    assert_eq!(governor.report().so_far().interactive_failed, None);
+    assert_eq!(governor.report().current().interactive_failed, None);
 }
 
 struct Unspeakable;
@@ -148,7 +148,7 @@ fn a_future_that_is_dropped_with_its_runtime_is_said_to_be_dropped() {
     runtime.block_on(breathe());
     drop(runtime);
     assert!(task.try_get().expect("nobody waits for ever").unwrap_err().is_cancelled());
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!(report.interactive_failed.as_deref(), Some("dropped before it resolved"));
 }
 
@@ -166,9 +166,9 @@ async fn a_future_that_fails_when_the_gate_is_open_already_takes_nothing_over() 
         }
         within(idle(&governor).wait()).await.unwrap();
         sleep(secs(60)).await;
-        let report = governor.report().so_far();
+        let report = governor.report().current();
         let text = report.to_string();
-        assert!(matches!(report.gate, GateState::Open { by: OpenedBy::Hand | OpenedBy::Timeout, .. }));
+        assert!(matches!(report.gate, GateState::Open { by: OpenedBy::Manual | OpenedBy::Timeout, .. }));
         assert!(!text.contains("the quiet window took over"), "{text}");
     }
 }
@@ -182,7 +182,7 @@ async fn the_first_word_opens_the_gate_and_the_later_ones_change_nothing() {
     governor.open_gate();
     within(task.wait()).await.unwrap();
     let open = governor.gate();
-    assert!(matches!(open, GateState::Open { by: OpenedBy::Hand, .. }), "{open}");
+    assert!(matches!(open, GateState::Open { by: OpenedBy::Manual, .. }), "{open}");
     sleep(secs(60)).await;
     governor.open_gate();
     idle(&governor);
@@ -196,7 +196,7 @@ async fn ready_is_said_when_its_future_resolves_and_the_window_begins_then() {
     let task = idle(&governor);
     sleep(ms(9_900)).await;
     assert!(!governor.snapshot().ready);
-    assert!(matches!(governor.gate(), GateState::Shut { why: HeldBy::NotReady, .. }));
+    assert!(matches!(governor.gate(), GateState::Shut { why: WaitReason::NotReady, .. }));
     within(task.wait()).await.unwrap();
     assert!(governor.snapshot().ready);
     let GateState::Open { by: OpenedBy::Quiet, at, .. } = governor.gate() else { panic!() };
@@ -220,8 +220,8 @@ async fn a_future_for_ready_that_panics_or_never_resolves_leaves_the_timeout() {
     for builder in [builder().ready_when(boom()), builder().ready_when(pending())] {
         let governor = builder.build().unwrap();
         within(idle(&governor).wait()).await.unwrap();
-        let GateState::Open { by, at, held_by } = governor.gate() else { panic!("{}", governor.gate()) };
-        assert_eq!((by, held_by), (OpenedBy::Timeout, HeldBy::NotReady));
+        let GateState::Open { by, at, shut_by, .. } = governor.gate() else { panic!("{}", governor.gate()) };
+        assert_eq!((by, shut_by), (OpenedBy::Timeout, WaitReason::NotReady));
         near(at, secs(45));
         assert!(!governor.snapshot().ready);
     }
@@ -279,7 +279,7 @@ async fn an_error_whose_destructor_panics_is_told_by_its_own_text() {
     for builder in builders {
         let governor = builder.build().unwrap();
         within(idle(&governor).wait()).await.unwrap();
-        let report = governor.report().so_far();
+        let report = governor.report().current();
         assert_eq!(report.interactive_failed.as_deref(), Some("the login page is down"));
     }
 }

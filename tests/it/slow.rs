@@ -27,10 +27,10 @@ async fn a_task_that_has_run_for_30_s_is_named_once() {
     sleep(secs(10)).await;
     let late = governor.govern(Task::new("ends late", || sleep(secs(100))));
     sleep(ms(19_900)).await;
-    assert!(!governor.report().so_far().task("never ends").unwrap().slow);
+    assert!(!governor.report().current().task("never ends").unwrap().slow);
     sleep(ms(200)).await;
-    assert!(governor.report().so_far().task("never ends").unwrap().slow);
-    assert!(!governor.report().so_far().task("ends late").unwrap().slow);
+    assert!(governor.report().current().task("never ends").unwrap().slow);
+    assert!(!governor.report().current().task("ends late").unwrap().slow);
     sleep(secs(3600)).await;
     assert!(late.is_finished());
     assert_eq!(named_as_slow(&mut events), [(30, "never ends".to_owned()), (40, "ends late".to_owned())]);

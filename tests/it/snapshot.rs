@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::sync::mpsc;
 
-use afterboot::{GateState, Governor, HeldBy, Monkey, OpenedBy, Profile, RunningTask, Snapshot, Task};
+use afterboot::{GateState, Governor, Monkey, OpenedBy, Profile, RunningTask, Snapshot, Task, WaitReason};
 use tokio::time::sleep;
 
 use crate::common::{breathe, fast, ms, secs, soon, within};
@@ -20,10 +20,10 @@ async fn a_governor_that_has_done_nothing_says_so() {
     let snapshot = governor.snapshot();
     assert_eq!((counts(&snapshot), snapshot.declared, snapshot.in_flight), ((0, 0, 0, 0, 0), 0, 0));
     assert!(snapshot.is_over() && !snapshot.ready && !snapshot.closed && snapshot.delayed.is_none());
-    assert_eq!(snapshot.gate, GateState::Shut { why: HeldBy::NoIdleTask, until: None });
+    assert!(matches!(snapshot.gate, GateState::Shut { why: WaitReason::NoIdleTask, until: None, .. }));
     assert_eq!(
         snapshot.to_string(),
-        "fresh: 0 running, 0 normal and 0 idle queued, 0 waiting, 0 demanded, 0 in flight; gate shut; no idle task waits"
+        "fresh: 0 running, 0 normal and 0 idle queued, 0 waiting, 0 demanded, 0 in flight; gate shut: no idle task waits"
     );
 }
 
@@ -64,7 +64,7 @@ async fn what_runs_is_named_with_how_long_it_has_been_running() {
     drop(waits);
     let running: Vec<_> = governor.snapshot().running;
     let shown: Vec<_> =
-        running.iter().map(|task| (task.name.as_str(), task.running_for, task.overdue)).collect();
+        running.iter().map(|task| (task.name.as_str(), task.running_for, task.detached)).collect();
     assert_eq!(shown, [("x", ms(500), false), ("x#2", ms(2_500), false)]);
     let text = governor.snapshot().to_string();
     assert!(text.starts_with("boot: 2 running, 0 normal and 0 idle queued"), "{text}");
@@ -76,20 +76,20 @@ async fn what_runs_is_named_with_how_long_it_has_been_running() {
 async fn the_gate_is_shown_with_why_and_until_when() {
     let governor = Governor::builder().await_ready().max_in_flight(1).build().unwrap();
     let task = governor.govern(Task::new("idle", || async {}).idle());
-    let shut = |why, until| GateState::Shut { why, until: Some(until) };
-    assert_eq!(governor.snapshot().gate, shut(HeldBy::NotReady, secs(45)));
+    let shut = |gate: GateState| match gate {
+        GateState::Shut { why, until: Some(until), .. } => (why, until),
+        other => panic!("{other}"),
+    };
+    assert_eq!(shut(governor.snapshot().gate), (WaitReason::NotReady, secs(45)));
     sleep(secs(1)).await;
     governor.ready();
     let snapshot = governor.snapshot();
     assert!(snapshot.ready && !snapshot.is_over());
-    assert_eq!(snapshot.gate, shut(HeldBy::Window, secs(6)));
+    assert_eq!(shut(snapshot.gate), (WaitReason::Window, secs(6)));
     let guards = [(); 2].map(|()| governor.in_flight("GET /"));
     let snapshot = governor.snapshot();
     assert_eq!((snapshot.in_flight, &snapshot.gate), (2, &governor.gate()));
-    assert!(
-        snapshot.to_string().contains("2 in flight; gate shut; held by: 2 in flight: GET / (2)"),
-        "{snapshot}"
-    );
+    assert!(snapshot.to_string().contains("2 in flight; gate shut: 2 in flight: GET / (2)"), "{snapshot}");
     drop(guards);
     within(task.wait()).await.unwrap();
     let GateState::Open { by: OpenedBy::Quiet, at, .. } = governor.snapshot().gate else { panic!() };
@@ -127,7 +127,9 @@ async fn what_outlives_its_handle_is_overdue_and_holds_its_slot() {
     blocking.cancel();
     assert!(blocking.is_finished());
     let snapshot = governor.snapshot();
-    assert!(matches!(&snapshot.running[..], [RunningTask { name, overdue: true, .. }] if name == "blocking"));
+    assert!(
+        matches!(&snapshot.running[..], [RunningTask { name, detached: true, .. }] if name == "blocking")
+    );
     assert!(!snapshot.is_over());
     release.send(()).unwrap();
     soon(async {

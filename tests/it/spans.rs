@@ -184,7 +184,7 @@ async fn the_span_is_entered_in_every_poll_and_left_after_it() {
     breathe().await;
     assert!(Span::current().is_none());
     let seen = spans.of("task");
-    let polls = governor.report().so_far().task("task").unwrap().polls as usize;
+    let polls = governor.report().current().task("task").unwrap().polls as usize;
     assert!(seen.entered >= polls && seen.entered == seen.exited, "{polls} polls, {seen:?}");
     assert_eq!((seen.events, spans.of("other").events), (4, 1));
 }

@@ -76,11 +76,11 @@ async fn the_gate_begins_a_chain_and_a_demand_waits_for_no_slot() {
 #[tokio::test(start_paused = true)]
 async fn where_nothing_has_ended_there_is_no_chain() {
     let governor = fast(1);
-    assert_eq!(governor.report().so_far().critical_chain(), [] as [u64; 0]);
+    assert_eq!(governor.report().current().critical_chain(), [] as [u64; 0]);
     governor.govern(Task::new("never", std::future::pending::<()>));
     governor.govern(Task::new("skipped", || async {}).when(false));
     sleep(ms(5)).await;
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     assert_eq!(report.critical_chain(), [] as [u64; 0]);
     assert_eq!(report.headlines()[3], "No task has ended yet.");
 }
@@ -98,8 +98,8 @@ async fn the_sentences_tell_a_whole_boot() {
     governor.govern(Task::new("pictures", || sleep(ms(200))).idle().after(&index));
     let run = governor.report();
     sleep(ms(100)).await;
-    let shut = run.so_far().headlines();
-    assert_eq!(shut[1], "The gate is shut, held by ready never given; it opens at 45.00 s at the earliest.");
+    let shut = run.current().headlines();
+    assert_eq!(shut[1], "The gate is shut: ready() was not called; it opens at 45.00 s at the earliest.");
     advance(ms(120)).await;
     sleep(ms(30)).await;
     governor.ready();
@@ -116,7 +116,7 @@ async fn the_sentences_tell_a_whole_boot() {
          /search (3)."
     );
     assert!(
-        told[1].starts_with("The gate opened at 2.25 s: the application was quiet; held last by "),
+        told[1].starts_with("The gate opened at 2.25 s: the application was quiet; shut until then: "),
         "{}",
         told[1]
     );
@@ -132,7 +132,7 @@ async fn the_sentences_tell_a_whole_boot() {
 #[tokio::test(start_paused = true)]
 async fn the_sentences_of_a_plain_run_say_that_nothing_happened() {
     let governor = fast(1);
-    assert_eq!(fast(1).report().so_far().headlines()[0], "No task was declared.");
+    assert_eq!(fast(1).report().current().headlines()[0], "No task was declared.");
     governor.govern(Task::new("solo", || sleep(ms(20))));
     assert_eq!(
         within(governor.report().finished()).await.headlines(),

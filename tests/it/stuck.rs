@@ -38,7 +38,7 @@ pub(crate) async fn until(come: impl Fn() -> bool) {
 
 /// Whether what is looked for holds of the task's record, in scope or late.
 pub(crate) fn of_record(governor: &Governor, name: &str, holds: impl Fn(&TaskReport) -> bool) -> bool {
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     report.tasks.iter().chain(&report.late_tasks).any(|task| task.name == name && holds(task))
 }
 
@@ -226,7 +226,7 @@ async fn a_stuck_task_with_a_timeout_is_timed_out_and_still_running() {
             waker.lock().unwrap().take().unwrap().wake();
         }
         soon(governor.govern(Task::new("next", || async {})).wait()).await.unwrap();
-        assert_eq!(governor.report().so_far().task("stuck").unwrap().finished, None, "it still runs");
+        assert_eq!(governor.report().current().task("stuck").unwrap().finished, None, "it still runs");
         assert_eq!(log.all(), Vec::<String>::new());
         let_go.send(()).unwrap();
         until(|| alive() == 0).await;
@@ -276,7 +276,7 @@ async fn a_shutdown_while_a_poll_is_stuck_abandons_it_at_the_deadline() {
     let runs = governor.govern(Task::new("runs", pending::<()>));
     let queued = governor.govern(Task::new("queued", || async {}));
     until(|| has_started(&governor, "runs")).await;
-    let begun = governor.report().so_far().taken;
+    let begun = governor.report().current().taken;
     let report = soon(governor.shutdown(ms(300))).await;
     let took = report.taken - begun;
     assert!(took >= ms(300) && took < secs(10), "{took:?}");

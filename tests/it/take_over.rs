@@ -168,7 +168,7 @@ async fn a_stuck_first_poll_does_not_stop_the_pulse() {
     for other in &others {
         soon(other.wait()).await.unwrap();
     }
-    let report = governor.report().so_far();
+    let report = governor.report().current();
     let starts: Vec<Duration> = report.tasks.iter().map(|task| task.started.unwrap()).collect();
     assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= ms(40)), "{starts:?}");
     let_go.send(()).unwrap();

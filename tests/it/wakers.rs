@@ -82,7 +82,7 @@ async fn user_code_may_call_the_governor_from_anywhere() {
     impl Drop for Calls {
         fn drop(&mut self) {
             drop(self.0.govern(Task::new("from a destructor", || async {})));
-            drop(self.0.report().so_far().to_string());
+            drop(self.0.report().current().to_string());
             self.0.govern(Task::new("and cancelled", || async {}).idle()).cancel();
         }
     }
@@ -100,7 +100,7 @@ async fn user_code_may_call_the_governor_from_anywhere() {
     let (again, written) = (governor.clone(), log.clone());
     let calling = waker(move || {
         drop(again.govern(Task::new("from a waker", || async {})));
-        drop(again.report().so_far());
+        drop(again.report().current());
         written.add("woken");
         let _ = &kept;
     });

@@ -88,8 +88,13 @@ async fn the_gate_opens_by_what_opened_it() {
     assert_eq!(report.replay(&slow(4)).unwrap().gate_opened, Some(ms(40)));
 
     // By the timeout, since `ready` was never said.
-    let governor =
-        Governor::builder().quiet(ms(100)).timeout(secs(2)).await_ready().record_segments().build().unwrap();
+    let governor = Governor::builder()
+        .quiet(ms(100))
+        .gate_timeout(secs(2))
+        .await_ready()
+        .record_segments()
+        .build()
+        .unwrap();
     governor.govern(Task::new("idle", || sleep(ms(5))).idle());
     let report = within(governor.report().finished()).await;
     assert_eq!(report.replay(&slow(4)).unwrap().gate_opened, Some(secs(2)));
@@ -146,7 +151,7 @@ async fn what_cannot_be_replayed_is_said() {
     governor.govern(Task::new("waits", std::future::pending::<()>));
     let run = governor.report();
     sleep(ms(50)).await;
-    let error = run.so_far().replay(&slow(1)).unwrap_err();
+    let error = run.current().replay(&slow(1)).unwrap_err();
     assert!(error.is_unended(), "{error}");
 
     let plain = Governor::builder().build().unwrap();

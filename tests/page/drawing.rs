@@ -142,7 +142,7 @@ fn the_picture_marks_what_the_report_says() {
     assert_eq!(tab.number("document.querySelectorAll('#bars .link').length"), 1.0);
     assert_eq!(tab.number("document.querySelectorAll('#bars .gate').length"), 1.0);
     assert_eq!(tab.texts_of("#strip .gate-note"), ["gate opens, 2.44 s"]);
-    assert_eq!(tab.texts_of(".corner"), ["in flight, up to 2"]);
+    assert_eq!(tab.texts_of(".corner"), ["running, up to 2"]);
     assert_eq!(tab.texts_of("#names .critical"), ["search index", "thumbnails"]);
     // The legend names what there is, and nothing else.
     let shown =

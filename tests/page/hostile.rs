@@ -53,7 +53,7 @@ fn hostile() -> Report {
         json["monkey"]["asked"] = json!(evil);
         json["long_tasks"][0]["who"] = json!(evil);
         json["holds"][0]["task"] = json!(evil);
-        json["holds"][0]["why"] = json!({ "in_flight": { "held": evil } });
+        json["holds"][0]["why"] = json!({ "in_flight": { "requests": evil } });
     })
 }
 

@@ -26,7 +26,7 @@ fn plain() -> Settings {
         profile: Profile::default(),
         gate: GateRules {
             quiet: millis(500),
-            timeout: millis(45_000),
+            gate_timeout: millis(45_000),
             max_in_flight: 2,
             await_ready: false,
             interactive: false,

@@ -63,11 +63,11 @@ const rows = [...report.tasks, ...report.late_tasks].map((task, i) => {
   const bad = task.outcome !== null && ["failed", "panicked", "timed_out", "abandoned", "invalid"].includes(task.outcome.kind);
   const marks = [
     task.demanded && "demanded",
-    task.held_too_long && "demanded by the governor",
+    task.demanded_by_governor && "demanded by the governor",
     task.stuck && "held the lane",
     task.awaited.length > 0 && "lent its slot",
     task.number === victim && "monkey’s victim",
-    task.drawn && "drawn forward",
+    task.promoted && "promoted",
     task.blocking && "blocking",
     task.slow && "slow",
     i >= report.tasks.length && "late",

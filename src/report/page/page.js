@@ -191,7 +191,7 @@ find("fold-label").hidden = quiet.length === 0;
 const there = {
   hold: rows.some((row) => row.holds.length > 0),
   monkey: rows.some((row) => row.monkey !== null),
-  demanded: rows.some((row) => row.task.demanded || row.task.held_too_long),
+  demanded: rows.some((row) => row.task.demanded || row.task.demanded_by_governor),
   stuck: rows.some((row) => row.task.stuck),
   lent: rows.some((row) => row.task.awaited.length > 0),
   long: longTasks.length > 0,

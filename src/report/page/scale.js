@@ -85,8 +85,8 @@ function ticks(scale) {
   return marks;
 }
 
-/** The most tasks in flight at each pixel. */
-function inFlight(scale) {
+/** The largest number of running tasks at each pixel. */
+function runningTasks(scale) {
   const changes = [];
   for (const row of rows) {
     if (row.started !== null) changes.push([row.started, 1], [row.end, -1]);

@@ -113,7 +113,7 @@ function taskRow(scale, row, place, high) {
       const [x, end] = [at(row.started), at(row.end)];
       group.append(svg("rect", { class: "stuck", x, y: middle - tall / 2, width: Math.max(end - x, 1.5), height: tall }));
     }
-    if ((row.task.demanded || row.task.held_too_long) && visible(row.started, row.started)) {
+    if ((row.task.demanded || row.task.demanded_by_governor) && visible(row.started, row.started)) {
       const x = at(row.started);
       group.append(svg("path", { class: "demanded", d: `M${x - 4} ${middle - 6} ${x + 5} ${middle} ${x - 4} ${middle + 6}Z` }));
     }
@@ -132,7 +132,7 @@ function taskRow(scale, row, place, high) {
 function note(scale, row, middle) {
   if (row.end < scale.view.from || (row.started ?? row.end) > scale.view.to) return null;
   const plain = row.outcome === "completed";
-  const said = row.marks.filter((mark) => mark !== "drawn forward" && mark !== "blocking");
+  const said = row.marks.filter((mark) => mark !== "promoted" && mark !== "blocking");
   const parts = [row.started !== null ? fit(row.end - row.started) : "", plain ? "" : row.outcome, ...said];
   const text = shown(parts.filter(Boolean).join(" · "), Math.min(60, Math.floor(scale.whole / 6.5) - 2));
   const x = (row.started === null ? Math.max(scale.at(row.end), 7) : scale.at(row.end)) + 8;
@@ -144,7 +144,7 @@ function note(scale, row, middle) {
 }
 
 function drawStrip(scale) {
-  const most = inFlight(scale);
+  const most = runningTasks(scale);
   const limit = Number(/concurrency=(\d+)/.exec(report.profile)?.[1] ?? 0);
   const peak = Math.max(1, limit, ...most);
   const [base, tall] = [STRIP - 20, STRIP - 40];
@@ -169,5 +169,5 @@ function drawStrip(scale) {
     parts.push(svg("text", { class: "axis note gate-note", x: left ? x - 6 : x + 6, y: 12, "text-anchor": left ? "end" : "start" }, `gate opens, ${fit(gateAt)}`));
   }
   strip.replaceChildren(...parts);
-  document.querySelector(".corner span").textContent = `in flight, up to ${Math.max(0, ...most)}`;
+  document.querySelector(".corner span").textContent = `running, up to ${Math.max(0, ...most)}`;
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 use crate::model::profile::Profile;
 use crate::report::{Report, TaskReport};
 
@@ -287,10 +287,10 @@ impl Rounds {
 
 /// From the end of the quiet window to the look that opened the gate.
 fn look(report: &Report, tasks: &[&TaskReport], polls: &Polls) -> Option<(Duration, Duration)> {
-    let GateState::Open { by: OpenedBy::Quiet, at, held_by } = &report.gate else { return None };
-    let since = match held_by {
-        HeldBy::LongTask { at, .. } => *at,
-        HeldBy::Window => {
+    let GateState::Open { by: OpenedBy::Quiet, at, shut_by } = &report.gate else { return None };
+    let since = match shut_by {
+        WaitReason::LongTask { at, .. } => *at,
+        WaitReason::Window => {
             let idle = tasks.iter().filter(|task| task.queue == crate::model::queue::Queue::Idle);
             idle.map(|task| task.declared).min()?.max(report.ready.unwrap_or_default())
         }

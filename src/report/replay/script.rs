@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::delay::{Candidate, Mischief};
 use crate::model::gate_rules::GateRules;
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 use crate::model::id::Id;
 use crate::model::monkey::{Delivery, Monkey};
 use crate::model::name::Name;
@@ -179,7 +179,7 @@ fn application(report: &Report, happenings: &mut Vec<(Duration, What)>) {
             happenings.push((long.start, What::Stall(long.length, long.worker)));
         }
     }
-    for hold in report.holds.iter().filter(|hold| matches!(hold.why, HeldBy::InFlight { .. })) {
+    for hold in report.holds.iter().filter(|hold| matches!(hold.why, WaitReason::InFlight { .. })) {
         // The hold went on for as long as the application had to be quiet again, or was cut off.
         let lasted = hold.until.saturating_sub(hold.since);
         let rest = if lasted >= report.gate_rules.max_hold {
@@ -201,15 +201,15 @@ fn gate(report: &Report, happenings: &mut Vec<(Duration, What)>) -> GateRules {
     rules.max_in_flight = 0;
     let no_window = GateRules { await_ready: true, ..rules.clone() };
     match &report.gate {
-        GateState::Open { by: OpenedBy::Quiet, held_by, at } => {
-            if matches!(held_by, HeldBy::InFlight { .. }) || report.interactive_failed.is_some() {
+        GateState::Open { by: OpenedBy::Quiet, shut_by, at } => {
+            if matches!(shut_by, WaitReason::InFlight { .. }) || report.interactive_failed.is_some() {
                 happenings.push((*at, What::OpenGate));
                 return no_window;
             }
             happenings.extend(report.ready.map(|at| (at, What::Ready)));
             rules
         }
-        GateState::Open { by: OpenedBy::Hand | OpenedBy::Interactive, at, .. } => {
+        GateState::Open { by: OpenedBy::Manual | OpenedBy::Interactive, at, .. } => {
             happenings.push((*at, What::OpenGate));
             no_window
         }
@@ -225,7 +225,7 @@ fn victim(report: &Report, tasks: &[&TaskReport], profile: &Profile) -> Option<(
         Some(recorded) => {
             let none = matches!(
                 recorded.delivery,
-                Delivery::AlreadyStarted | Delivery::NobodyEligible | Delivery::Excluded | Delivery::Unknown
+                Delivery::AlreadyStarted | Delivery::NoneEligible | Delivery::Excluded | Delivery::Unknown
             );
             let number = recorded.victim_number.filter(|_| !none)?;
             tasks.iter().position(|task| task.number == number)?

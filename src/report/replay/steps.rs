@@ -172,8 +172,9 @@ impl Polls {
     ) -> Vec<Option<Duration>> {
         let mut demands: Vec<Option<Duration>> = Vec::new();
         for task in tasks {
-            let begun =
-                task.begun().filter(|_| task.demanded_at.is_some() || (task.demanded && !task.held_too_long));
+            let begun = task
+                .begun()
+                .filter(|_| task.demanded_at.is_some() || (task.demanded && !task.demanded_by_governor));
             demands.push(begun.map(|begun| {
                 if let Some(at) = task.demanded_at {
                     return self.intended(at);

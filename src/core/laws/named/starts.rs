@@ -114,7 +114,7 @@ fn a_task_that_is_about_to_be_fed_is_no_victim() {
     let mut world = after(&settings, [OpenGate, normal().now(), TURN, PENDING, idle().now(), TURN]);
     world.go([Wait(5_000), Event::Look, Seal, Event::Pick]);
     assert_eq!(world.polling, Some(1));
-    assert_eq!(world.delivery(), &Delivery::NobodyEligible);
+    assert_eq!(world.delivery(), &Delivery::NoneEligible);
 }
 
 /// I15: a demand before `report()` is a demand.

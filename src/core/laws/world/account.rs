@@ -47,7 +47,7 @@ impl World {
                 "the end of task {i}"
             );
             assert_eq!(record.slow, task.slow, "whether task {i} was named for running long");
-            assert_eq!(record.held_too_long, task.fed, "whether task {i} was held too long");
+            assert_eq!(record.demanded_by_governor, task.fed, "whether task {i} was held too long");
             if task.live || task.waits() {
                 assert_eq!(record.class, task.class, "how urgent task {i} is");
             }
@@ -198,7 +198,7 @@ impl World {
             // The shutdown ends all that waits, and what was fed just before.
             self.starving = None;
             for task in self.tasks.iter_mut() {
-                task.fed = self.core.table().get(task.id).is_some_and(|record| record.held_too_long);
+                task.fed = self.core.table().get(task.id).is_some_and(|record| record.demanded_by_governor);
             }
         }
         let due = |since: Stamp| since.after(self.settings.gate.max_hold) <= self.now;

@@ -45,7 +45,7 @@ impl World {
                     |&p: &usize| World::name(p) == **name && (why.is_none() || self.tasks[p].outcome != why);
                 task.waits() && !still_running && self.broken(i).any(|p| by(&p))
             }
-            Outcome::Cancelled(CancelReason::Asked) => asked && task.waits() && !still_running,
+            Outcome::Cancelled(CancelReason::Requested) => asked && task.waits() && !still_running,
             Outcome::Cancelled(why) if task.waits() => !still_running && self.closed == Some(*why),
             Outcome::Cancelled(why) => {
                 let dropped = matches!(self.cause, Event::EndRunning) && self.closed == Some(*why);

@@ -7,7 +7,7 @@ use super::World;
 use crate::base::clock::Stamp;
 use crate::core::Actions;
 use crate::core::laws::Event;
-use crate::model::gate_state::{GateState, HeldBy, OpenedBy};
+use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
 use crate::model::queue::Queue;
 
 /// What is known of the application.
@@ -126,7 +126,7 @@ impl World {
     }
 
     pub(super) fn gate_timeout_at(&self) -> Option<Stamp> {
-        Some(self.quiet.idle_since?.after(self.settings.gate.timeout))
+        Some(self.quiet.idle_since?.after(self.settings.gate.gate_timeout))
     }
 
     fn timeout_is_due(&self) -> bool {
@@ -154,7 +154,7 @@ impl World {
             };
             assert!(
                 match by {
-                    OpenedBy::Hand => matches!(self.cause, Event::OpenGate),
+                    OpenedBy::Manual => matches!(self.cause, Event::OpenGate),
                     OpenedBy::Interactive => matches!(self.cause, Event::Interactive { failed: false }),
                     OpenedBy::Timeout => self.timeout_is_due(),
                     OpenedBy::Quiet => matches!(self.cause, Event::Beat) && self.was_quiet(),
@@ -190,16 +190,16 @@ impl World {
         let rules = &self.settings.gate;
         let said = if !self.idle_waits() {
             // Or what held it while one waited.
-            why == HeldBy::NoIdleTask || self.quiet.idle_declared
+            why == WaitReason::NoIdleTask || self.quiet.idle_declared
         } else if rules.interactive && self.quiet.fallback.is_none() {
-            why == HeldBy::NotInteractive
+            why == WaitReason::NotInteractive
         } else if rules.await_ready && self.quiet.ready.is_none() {
-            why == HeldBy::NotReady
+            why == WaitReason::NotReady
         } else if self.too_many() {
             let held = format!("{} in flight: ", self.quiet.requests.len());
-            matches!(&why, HeldBy::InFlight { held: said } if said.starts_with(&held))
+            matches!(&why, WaitReason::InFlight { requests: said } if said.starts_with(&held))
         } else {
-            matches!(why, HeldBy::Window | HeldBy::LongTask { .. } | HeldBy::InFlight { .. })
+            matches!(why, WaitReason::Window | WaitReason::LongTask { .. } | WaitReason::InFlight { .. })
         };
         assert!(said, "what holds the gate is not {why:?}");
     }

@@ -154,7 +154,7 @@ impl World {
             None if task.blocking && !(lost && task.outcome.is_some()) => Fate::Keep,
             _ if task.outcome.is_some() => Fate::Release,
             Some(outcome) => Fate::Resolve(outcome.clone()),
-            None if task.cancel_asked => Fate::Resolve(Outcome::Cancelled(CancelReason::Asked)),
+            None if task.cancel_asked => Fate::Resolve(Outcome::Cancelled(CancelReason::Requested)),
             None if past => Fate::Resolve(Outcome::TimedOut { still_running: false }),
             None => Fate::Keep,
         };
