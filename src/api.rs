@@ -1,4 +1,4 @@
-//! What users call, in the order in which they meet it.
+//! The public API, in the order in which a user meets it.
 
 pub(crate) mod builder;
 pub(crate) mod governor;

@@ -1,9 +1,10 @@
-//! A startup-task governor for async Rust on tokio: the application answers first, the rest of its boot follows.
+//! A startup-task governor for async Rust on tokio: the application serves its first request first, and the rest of its
+//! boot follows.
 //!
-//! An application can answer its first request long before it has finished starting. Indexes, caches,
-//! notifications, licence checks and telemetry still want to run, and run together they freeze the very thing
-//! they serve. A [`Governor`] gives each of them a tick of the event loop of its own, keeps those that can wait
-//! until the application is quiet, survives their panics, and says in a [`Report`] where the time went.
+//! An application can often answer its first request long before it has finished starting. Building indexes, warming
+//! caches, checking licences and sending telemetry still have to happen, and if they all run at once they block the very
+//! workers that serve requests. A [`Governor`] polls such tasks one per tick of the event loop, holds back those that can
+//! wait until the application is quiet, contains their panics, and returns a [`Report`] of where the time went.
 //!
 //! ```
 //! use std::time::Duration;
@@ -20,10 +21,10 @@
 //! governor.govern(Task::new("notifications", fetch_notifications));
 //! governor.govern(Task::new("thumbnails", || async { Ok::<_, std::io::Error>(()) }).idle().after(&index));
 //!
-//! governor.ready(); // our own boot is over: the quiet window begins
+//! governor.ready(); // the application's own boot is over: the quiet window starts
 //! let run = governor.report();
 //!
-//! // Anywhere, at any time: somebody needs the index now. It starts at once, and it runs once.
+//! // Anywhere, at any time: the index is needed now. It starts at once, and it runs once.
 //! let index = index.demand().await?;
 //! assert_eq!(index.len(), 1);
 //!
@@ -32,41 +33,48 @@
 //! # }
 //! ```
 //!
-//! # The words
+//! # Terms
 //!
-//! A **task** is a named unit of startup work. It waits in one of two **queues**: *normal* tasks start as soon as
-//! a slot is free, *idle* ones once the **gate** is open. A **slot** is one of `concurrency` places in flight; a
-//! task holds it from its first poll to its end, awaits included. A **tick** is one pass of the event loop in
-//! which I/O and timers are looked at. The **lane** is the single line that polls governed tasks, one a tick. The
-//! **pulse** is the rest between two starts. A **long task** is a stretch of 50 ms or more in which a worker's
-//! loop does not come round; a **quiet window** is a stretch without one. **Ready** is the application's word that
-//! its own boot is over; a **demand** says that somebody needs a task now; the **monkey** delays one task on
-//! purpose.
+//! - A **task** is a named unit of startup work. It waits in one of two **queues**: *normal* tasks start as soon as a slot
+//!   is free, *idle* tasks once the gate is open.
+//! - A **slot** is one of `concurrency` places for running tasks. A task occupies it from its first poll to its end, also
+//!   while it awaits something.
+//! - A **tick** is one pass of the event loop in which I/O and timers are polled.
+//! - The **lane** is the one tokio task that polls governed tasks, one poll per tick.
+//! - The **pulse** is the pause between two starts.
+//! - A **long task** is a period of 50 ms or more in which a worker is blocked: it does not return to its event loop. A
+//!   **quiet window** is a period without one, and with few requests **in flight**.
+//! - The **gate** of the idle queue opens after a quiet window, or after a timeout. **Ready** marks the end of the
+//!   application's own boot, at which the window starts.
+//! - An idle start is **held** if the application gets busy again after the gate has opened.
+//! - A **demand** starts a task next, because its result is needed.
+//! - The **monkey** delays one task on purpose, to test whether it must run early.
 //!
-//! # What happens when
+//! # How a run proceeds
 //!
-//! 1. [`Governor::govern`] takes a [`Task`] and returns a [`TaskHandle`] at once. No code of the task runs.
-//! 2. Normal tasks start in the order of their declaration: the first after `delay`, each next one after a
-//!    `pulse` and when fewer than `concurrency` are in flight. Each poll has a tick to itself.
-//! 3. With the first idle task a probe begins to watch whether the workers' loops come round. When none was late
-//!    for `quiet` (5 s), and at most `max_in_flight` (2) requests were held meanwhile, the gate opens. It opens
-//!    after `timeout` (45 s) in any case.
-//! 4. Idle tasks start behind normal ones, one a pulse and slot. Polls come in the same order: of demanded tasks and what
-//!    they wait for, then of normal ones, then of idle ones; who is behind keeps a sixteenth of the time.
-//! 5. [`Run::finished`] gives the [`Report`] when all have ended. Neither lane nor probe is left then.
+//! 1. [`Governor::govern`] takes a [`Task`] and returns a [`TaskHandle`] at once. None of the task's code runs yet.
+//! 2. Normal tasks start in the order of their declaration: the first after `delay`, each further one after a `pulse` and
+//!    when fewer than `concurrency` tasks are running. Each poll has a tick of its own.
+//! 3. With the first idle task a probe starts, which detects blocked workers. The gate opens when there was no long task
+//!    for `quiet` (5 s) and at most `max_in_flight` (2) requests were in flight meanwhile, and after `gate_timeout` (45 s)
+//!    in any case.
+//! 4. Idle tasks start behind normal ones, limited by the same pulse and slots. Polls have the same priorities: demanded
+//!    tasks and their dependencies first, then normal tasks, then idle ones. The lower classes keep one sixteenth of the
+//!    time.
+//! 5. [`Run::finished`] returns the [`Report`] when all tasks have ended. Then neither lane nor probe is left.
 //!
 //! # Costs and limits
 //!
-//! - On a multi_thread runtime all governed tasks share one lane: at most one worker is busy with governed polls.
-//!   CPU-bound boot work therefore takes up to as many times longer as there are workers. That is the price of
-//!   workers that stay free for requests. Work that should use the other cores belongs in [`Task::blocking`].
-//! - A poll that burns CPU for long holds its worker as long. Call [`yield_if_due`] in loops.
-//! - What a task spawns with `tokio::spawn` escapes lane, slot and timeout; task-locals are not inherited.
-//! - Blocking closures cannot be stopped from outside. With `panic = "abort"` no panic is survived, nor is a panic
-//!   in a destructor that runs while another panic unwinds.
-//! - tokio's timers have steps of 1 ms and round up: a pulse of 1 ms costs about 2 ms a start.
-//! - Scheduling runs on tokio's clock and is deterministic under a paused one. The lengths of polls are real time;
-//!   what runs on the blocking pool takes real time, of which a paused clock shows none.
+//! - On a multi_thread runtime all governed tasks share one lane, so governed polls occupy at most one worker. CPU-bound
+//!   startup work therefore takes up to as many times longer as there are workers; in return the other workers stay free
+//!   for requests. Work that should use the other cores belongs in [`Task::blocking`].
+//! - A poll that computes for long blocks its worker for as long. Call [`yield_if_due`] in loops.
+//! - Work that a task spawns with `tokio::spawn` is not subject to lane, slot or timeout. Task-locals are not inherited.
+//! - Blocking closures cannot be stopped from outside. With `panic = "abort"` no panic is contained, nor is a panic in a
+//!   destructor that runs during another panic.
+//! - tokio's timers have a resolution of 1 ms and round up: a pulse of 1 ms takes about 2 ms per start.
+//! - Scheduling uses tokio's clock and is deterministic while that is paused. Poll lengths are measured in real time, and
+//!   the blocking pool runs in real time, none of which a paused clock shows.
 //!
 //! # Further
 //!
@@ -77,11 +85,11 @@
 //!
 //! | Feature | Adds |
 //! | --- | --- |
-//! | `retry` | `Task::retryable`: tried again as a policy of `afterboot-retry` says; that crate is re-exported as `retry` |
-//! | `tower` | `Governor::in_flight_layer`: requests counted by a `tower` layer |
-//! | `tracing-layer` | `Governor::tracing_layer`: the application's spans name what froze it |
+//! | `retry` | `Task::retryable`: retries by a policy of `afterboot-retry`, which is re-exported as `retry` |
+//! | `tower` | `Governor::in_flight_layer`: a `tower` layer that counts requests in flight |
+//! | `tracing-layer` | `Governor::tracing_layer`: attributes long tasks to the application's spans |
 //! | `serde` | `Serialize` and `Deserialize` for the report, `Report::to_json` and `Report::to_chrome_trace` |
-//! | `page` | `Report::to_html`: the run as one self-contained page (includes `serde`) |
+//! | `page` | `Report::to_html`: the report as one self-contained HTML page (includes `serde`) |
 
 pub mod guide;
 

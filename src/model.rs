@@ -1,4 +1,4 @@
-//! Plain data that users and all other layers speak of.
+//! Plain data types of the public API, used by all other layers.
 
 pub(crate) mod id;
 pub(crate) mod name;

@@ -1,4 +1,4 @@
-//! The report: what every task of a run did, what the gate did, what froze the application.
+//! The report of a run: its tasks, its gate, its long tasks.
 
 mod copied;
 mod made;
@@ -25,172 +25,174 @@ use crate::model::monkey::Delivery;
 use crate::model::outcome::Outcome;
 use crate::model::queue::Queue;
 
-/// What happened in a run, as it stood when the report was taken. All times are since `build()`, on tokio's
-/// clock; the lengths of polls are real time.
+/// The report of a run, as of the time when it was taken. All times are since `build()`, on tokio's clock; the lengths
+/// of polls are measured in real time.
 ///
 /// `Display` prints a table of at most 100 columns.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Of this form; it grows when a field changes its meaning or goes. Now 1.
+    /// The version of the report's format, currently 1. Incremented when a field changes its meaning or is removed.
     pub version: u32,
     /// The governor's name.
     pub governor: String,
-    /// The profile's text form.
+    /// The profile in its text form.
     pub profile: String,
-    /// The seed of whatever was random.
+    /// The seed of the governor's random choices.
     pub seed: u64,
-    /// What the monkey did, where there was one.
+    /// What the monkey did, if there was one.
     pub monkey: Option<MonkeyReport>,
-    /// How the gate stood.
+    /// The state of the gate.
     pub gate: GateState,
-    /// By which rules it opens.
+    /// The gate's configuration.
     pub gate_rules: GateRules,
-    /// When [`Governor::ready`](crate::Governor::ready) was first said.
+    /// When [`Governor::ready`](crate::Governor::ready) was first called.
     pub ready: Option<Duration>,
     /// When the report was taken.
     pub taken: Duration,
     /// When the last task in scope started.
     pub last_start: Option<Duration>,
-    /// When the last task in scope that had started ended.
+    /// When the last started task in scope ended.
     pub last_finish: Option<Duration>,
     /// Every task in scope, in order of declaration.
     pub tasks: Vec<TaskReport>,
-    /// How many tasks were declared after `report()` by nobody in scope.
+    /// The number of late tasks: declared after [`Governor::report`](crate::Governor::report), and not by a task in
+    /// scope.
     pub late: u64,
-    /// Those of them that have not ended, and the last 1,000 that have, in order of declaration.
+    /// The late tasks that have not ended, and the last 1,000 that have, in order of declaration.
     pub late_tasks: Vec<TaskReport>,
-    /// How many tasks ended and are not listed. Where `report()` is never called, only the last 10,000 that
-    /// ended are kept.
+    /// The number of ended tasks that are not listed. If [`Governor::report`](crate::Governor::report) is never called,
+    /// only the last 10,000 ended tasks are kept.
     pub forgotten: u64,
-    /// Why the quiet window decided although `interactive_when` was given.
+    /// Why the quiet window was used although `interactive_when` was set.
     pub interactive_failed: Option<String>,
-    /// What the application itself counted; see [`Governor::outcome`](crate::Governor::outcome).
+    /// Outcomes that the application recorded; see [`Governor::outcome`](crate::Governor::outcome). The last 1,000.
     pub outcomes: Vec<ApplicationOutcome>,
-    /// How many of the application's outcomes are not listed: only the last 1,000 are.
+    /// The number of the application's outcomes that are not listed.
     pub outcomes_forgotten: u64,
-    /// What afterboot itself has spent.
+    /// The governor's own overhead.
     pub cost: Cost,
-    /// Idle starts that were held after the opening because the application was busy again; the last 1,000.
+    /// Idle starts that were held after the opening of the gate because the application was busy again. The last 1,000.
     pub holds: Vec<Hold>,
-    /// Holds that are not listed.
+    /// The number of holds that are not listed.
     pub holds_forgotten: u64,
-    /// Stretches of 50 ms or more in which a worker's loop did not come round, while the probe watched.
+    /// Periods of 50 ms or more in which a worker was blocked while the probe ran. The last 1,000.
     pub long_tasks: Vec<LongTask>,
-    /// Long tasks that are not listed: only the last 1,000 are.
+    /// The number of long tasks that are not listed.
     pub long_tasks_forgotten: u64,
-    /// Stretches of 50 ms or more in which the whole process did not run, as a witness saw that sleeps on a thread of its own:
-    /// `SIGSTOP`, a debugger, a machine that gave no time. The last 256; no task is blamed for them.
+    /// Periods of 50 ms or more in which the whole process did not run, because of `SIGSTOP`, a debugger or a lack of
+    /// CPU time, as detected by the witness thread. They are not attributed to tasks. The last 256.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub stops: Vec<Stop>,
-    /// Normal tasks that waited for a slot while for a minute none of their queue got one; the first of the queue, each once. The last
-    /// 256.
+    /// Starved normal tasks: each was the first of its queue while no task of the queue got a slot for a minute. The
+    /// last 256.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub starved: Vec<Starved>,
-    /// Threads that were wanted and could not be had, a line for each thing that wanted them: the pool was full, or the system
-    /// refused.
+    /// Threads that could not be obtained because the pool was full or the system refused, one entry per component.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub threads_missed: Vec<ThreadMissed>,
-    /// The sum over the listed long tasks of what went beyond 50 ms.
+    /// The total time by which the listed long tasks exceeded 50 ms, as in Lighthouse's total blocking time.
     pub blocking_time: Duration,
 }
 
-/// One task in a [`Report`].
+/// A task in a [`Report`].
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct TaskReport {
-    /// Its name; a second task of the same name is `name#2`.
+    /// Its name; a second task of the same name is shown as `name#2`.
     pub name: String,
-    /// How many tasks were declared before it.
+    /// The number of tasks declared before it.
     pub number: u64,
-    /// In which queue it waited.
+    /// The queue it was declared for.
     pub queue: Queue,
-    /// Whether it ran on the blocking pool.
+    /// Whether it is a blocking task.
     pub blocking: bool,
-    /// Whether it was moved into the normal queue: somebody more urgent comes after it, or its own
-    /// `no_later_than` passed.
+    /// Whether it was promoted to the normal queue: a normal task comes after it, or its own `no_later_than` passed.
     pub promoted: bool,
-    /// Whether somebody demanded it before it had started.
+    /// Whether it was demanded before it had started.
     pub demanded: bool,
-    /// Whether the governor itself demanded it, because normal tasks had left it no slot for `max_hold`.
+    /// Whether the governor itself demanded it, because normal tasks had occupied every slot for `max_hold`.
     pub demanded_by_governor: bool,
     /// When it was declared.
     pub declared: Duration,
-    /// The number of the governed task that declared it, where
-    /// [`record_segments`](crate::Builder::record_segments) asked for it.
+    /// The number of the governed task that declared it. Recorded with
+    /// [`record_segments`](crate::Builder::record_segments).
     pub declared_in: Option<u64>,
-    /// When it was first demanded, also while it ran, where [`record_segments`](crate::Builder::record_segments) asked for it.
+    /// When it was first demanded, also while it was running. Recorded with
+    /// [`record_segments`](crate::Builder::record_segments).
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub demanded_at: Option<Duration>,
-    /// Its own deadline, counted from its declaration; see [`Task::no_later_than`](crate::Task::no_later_than).
+    /// The deadline for its start, counted from its declaration; see
+    /// [`Task::no_later_than`](crate::Task::no_later_than).
     pub no_later_than: Option<Duration>,
-    /// When nothing but its queue held it any more: its predecessors had completed.
+    /// When it entered its queue, after its predecessors had ended.
     pub queued: Option<Duration>,
     /// When its first poll began.
     pub started: Option<Duration>,
-    /// When it ended; for code that outlived its outcome, when that returned.
+    /// When it ended. If its code was still running after its outcome was decided, when that code returned.
     pub finished: Option<Duration>,
-    /// How it ended; none where it has not.
+    /// How it ended; `None` if it has not.
     pub outcome: Option<Outcome>,
-    /// The tasks it was declared to come after.
+    /// The names of its predecessors.
     pub waited_for: Vec<String>,
-    /// Their numbers.
+    /// The numbers of its predecessors.
     pub after: Vec<u64>,
-    /// Those of them that only had to end; see [`Task::after_settled`](crate::Task::after_settled).
+    /// The numbers of those predecessors that may end with any outcome; see
+    /// [`Task::after_settled`](crate::Task::after_settled).
     pub after_settled: Vec<u64>,
-    /// When it was polled, where [`record_segments`](crate::Builder::record_segments) asked for it.
+    /// When it was polled. Recorded with [`record_segments`](crate::Builder::record_segments).
     pub segments: Vec<Segment>,
-    /// The tasks whose handles it waited for while it ran; its slot was lent meanwhile.
+    /// The names of the tasks whose handles it waited for while it ran; it lent its slot meanwhile.
     pub awaited: Vec<String>,
-    /// Whether one of its polls held the lane for `stuck_after`, so that the lane went on without it.
+    /// Whether one of its polls blocked the lane for `stuck_after`, so that the lane was replaced.
     pub stuck: bool,
-    /// Whether it was named because it ran for 30 s.
+    /// Whether it was reported as slow because it ran for 30 s.
     pub slow: bool,
-    /// How often it was polled.
+    /// The number of its polls.
     pub polls: u32,
-    /// Its longest poll, in real time. For a blocking task this is not the closure's own time.
+    /// The length of its longest poll, in real time. For a blocking task this does not include the closure.
     pub longest_poll: Duration,
-    /// How often its code was begun.
+    /// The number of its attempts.
     pub attempts: u32,
 }
 
-/// An idle start that was held after the opening.
+/// An idle start that was held after the opening of the gate.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Hold {
-    /// The task that started when the hold was over.
+    /// The name of the task that started when the hold was over.
     pub task: String,
-    /// How many tasks were declared before it.
+    /// The number of tasks declared before it.
     pub number: u64,
     /// When its start was due.
     pub since: Duration,
-    /// When it came.
+    /// When it started.
     pub until: Duration,
-    /// What held it first.
+    /// The first reason of the hold.
     pub why: WaitReason,
 }
 
-/// A normal task that waited for a slot for long, and behind whom: they may never end.
+/// A normal task that has waited long for a slot, and the running tasks, which may never end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Starved {
     /// Its name.
     pub task: String,
-    /// How many tasks were declared before it.
+    /// The number of tasks declared before it.
     pub number: u64,
-    /// When nothing but its queue held it any more.
+    /// When it entered its queue.
     pub since: Duration,
-    /// When it was named: a minute after the last start of a normal task, or after the last slot was taken.
+    /// When it was reported: a minute after the last start of a normal task, or after the last slot was taken.
     pub named: Duration,
-    /// The names of those that held the slots then, of the first 16.
+    /// The names of the tasks that were running then; the first 16.
     pub behind: Vec<String>,
-    /// Their numbers.
+    /// The numbers of its predecessors.
     pub behind_numbers: Vec<u64>,
-    /// How many more held one.
+    /// The number of further running tasks.
     pub more: usize,
 }
 
@@ -221,30 +223,29 @@ impl Starved {
     }
 }
 
-/// What afterboot itself has spent in a run.
+/// The governor's own overhead in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Cost {
-    /// Governed polls, each with a tick to itself.
+    /// The number of governed polls, each in a tick of its own.
     pub polls: u64,
-    /// Looks of the probe.
+    /// The number of times the probe ran.
     pub looks: u64,
-    /// Real time that the lane's own work took, the polls of the tasks left out: measured in one turn of 64 and
-    /// scaled up.
+    /// The real time spent in the lane, without the tasks' own polls. Measured in one turn of 64 and extrapolated.
     pub lane_time: Duration,
 }
 
-/// Something that the application itself counts.
+/// An outcome that the application recorded; see [`Governor::outcome`](crate::Governor::outcome).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ApplicationOutcome {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whether it went well.
+    /// Whether it was a success.
     pub ok: bool,
-    /// When it was told.
+    /// When it was recorded.
     pub at: Duration,
 }
 
@@ -253,16 +254,16 @@ pub struct ApplicationOutcome {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Segment {
-    /// When the first of them began.
+    /// When the first poll began.
     pub start: Duration,
-    /// The polls' own time; what lay between them is left out.
+    /// The total length of the polls, without the time between them.
     pub busy: Duration,
-    /// The task's own waiting before these polls: from the end of the poll before to the wake that asked for the
-    /// next. What it then waited for the lane is left out.
+    /// How long the task itself waited before these polls: from the end of the previous poll to the wake. The time it
+    /// then waited for the lane is not included.
     pub waited: Duration,
-    /// How many polls.
+    /// The number of polls.
     pub polls: u32,
-    /// How long the task then rests without a slot, where this ended an attempt that is tried again.
+    /// How long the task waits without a slot before its next attempt, if these polls ended a failed attempt.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub rests: Option<Duration>,
 }
@@ -272,34 +273,34 @@ pub struct Segment {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MonkeyReport {
-    /// What was asked, in the profile's text form.
+    /// The configured monkey, in the profile's text form.
     pub asked: String,
-    /// The task that was picked.
+    /// The name of the selected task.
     pub victim: Option<String>,
-    /// How many tasks were declared before it.
+    /// The number of tasks declared before it.
     pub victim_number: Option<u64>,
-    /// For how long it was to be delayed.
+    /// The configured delay.
     pub delay: Duration,
-    /// What became of it.
+    /// The result.
     pub delivery: Delivery,
 }
 
-/// A stretch of 50 ms or more in which a worker's loop did not come round: one long poll or many short ones.
+/// A period of 50 ms or more in which a worker was blocked, by one long poll or by many short ones.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LongTask {
     /// When it began.
     pub start: Duration,
-    /// How long it lasted, as far as it was seen.
+    /// How long it lasted, as far as it was observed.
     pub length: Duration,
-    /// The governed task, observed future or span that filled most of it, if one did.
+    /// The governed task, observed future or span that accounts for at least half of it, if there is one.
     pub who: Option<String>,
-    /// Which worker, where that is known.
+    /// The index of the worker, if known.
     pub worker: Option<usize>,
 }
 
-/// A stretch in which the whole process did not run.
+/// A period in which the whole process did not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -310,34 +311,35 @@ pub struct Stop {
     pub length: Duration,
 }
 
-/// Threads that could not be had.
+/// A component for which no thread could be obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ThreadMissed {
-    /// For what: "the lane" that was to go on without a stuck poll, and came too late or never; "a blocking task", which
-    /// waited; "the sampler", without which the probe sees what it sees.
+    /// The component: "the lane" that was to replace a stuck one; "a blocking task", which waited; "the sampler", which
+    /// was left out.
     pub wanted: String,
-    /// When first.
+    /// When it first happened.
     pub first: Duration,
-    /// How often.
+    /// How often it happened.
     pub times: u64,
 }
 
 impl TaskReport {
-    /// From the moment at which only its queue held it to its start.
+    /// Returns the time from its entry into the queue to its start.
     pub fn waited(&self) -> Option<Duration> {
         Some(self.started?.saturating_sub(self.queued?))
     }
 
-    /// From its start to its end.
+    /// Returns the time from its start to its end.
     pub fn ran(&self) -> Option<Duration> {
         Some(self.finished?.saturating_sub(self.started?))
     }
 }
 
 impl LongTask {
-    /// Who filled most of it: a governed task, an observed future, a span; else "unknown", with the worker where that is known.
+    /// Returns what it is attributed to: a governed task, an observed future or a span. Otherwise "unknown", with the
+    /// worker if known.
     pub fn culprit(&self) -> String {
         match (&self.who, self.worker) {
             (Some(name), _) => name.clone(),
@@ -348,7 +350,7 @@ impl LongTask {
 }
 
 impl Report {
-    /// The first task of this name.
+    /// Returns the first task of this name.
     pub fn task(&self, name: &str) -> Option<&TaskReport> {
         self.tasks.iter().find(|task| task.name == name)
     }

@@ -1,4 +1,4 @@
-//! What a governor is to be: setters store, `build()` checks everything at once.
+//! The governor's configuration: setters store, `build()` validates everything at once.
 
 use std::borrow::Cow;
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ use crate::shell::shared::{Limits, Shared};
 use crate::shell::signals::Signals;
 use crate::shell::start::start;
 
-/// Collects what a governor is to be; [`build`](Builder::build) checks everything at once.
+/// Configures a [`Governor`]. Setters store values; [`build`](Builder::build) validates all of them at once.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
@@ -38,7 +38,7 @@ pub struct Builder {
     samples: bool,
 }
 
-/// A profile's text from outside, and where it came from.
+/// A profile's text from outside, with its origin for error messages.
 #[derive(Debug)]
 struct Override {
     origin: String,
@@ -70,39 +70,39 @@ impl Builder {
         }
     }
 
-    /// The governor's name in reports, logs and spans. Default `boot`; not empty.
+    /// Sets the governor's name in reports, logs and spans. Must not be empty. Default: `boot`.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Builder {
         self.name = name.into();
         self
     }
 
-    /// Concurrency, delay, pulse, and the monkey where the profile has one. Default: [`Profile::default`].
+    /// Sets concurrency, delay, pulse and, where the profile has one, the monkey. Default: [`Profile::default`].
     pub fn profile(mut self, profile: Profile) -> Builder {
         self.profile = profile;
         self
     }
 
-    /// Delays one task on purpose; the same as [`Profile::monkey`], and it wins over that. Default: none.
+    /// Delays one task on purpose. Overrides [`Profile::monkey`]. Default: none.
     pub fn monkey(mut self, monkey: Monkey) -> Builder {
         self.monkey = Some(monkey);
         self
     }
 
-    /// The seed of the random monkey, for repeating a run. Default: drawn from the operating system.
+    /// Sets the seed of the random monkey, to repeat a run. Default: taken from the operating system's random source.
     pub fn seed(mut self, seed: u64) -> Builder {
         self.seed = Some(seed);
         self
     }
 
-    /// The runtime on which everything runs. Default: the one `build` is called in.
+    /// Sets the runtime on which everything runs. Default: the runtime in which `build` is called.
     pub fn runtime(mut self, runtime: Handle) -> Builder {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Reads one environment variable in the text form of [`Profile`] and sets what it names, over what
-    /// [`profile`](Builder::profile) gave. An unset or empty variable sets nothing; a bad one makes
-    /// [`build`](Builder::build) fail, with the variable's name, the key, the value and what is allowed.
+    /// Reads one environment variable in the text form of [`Profile`] and overrides the fields that it names. An unset
+    /// or empty variable changes nothing. An invalid one makes [`build`](Builder::build) fail with the variable's name,
+    /// the key, the value and the allowed values.
     ///
     /// `AFTERBOOT='concurrency=1,pulse=0,monkey="search index"' my-service`
     pub fn overrides_from_env(mut self, variable: &str) -> Builder {
@@ -118,16 +118,17 @@ impl Builder {
         self
     }
 
-    /// [`Governor::ready`] is said when this future resolves. It is spawned with the first task. If it panics,
-    /// ready is not given, and the timeout opens the gate. Implies [`await_ready`](Builder::await_ready).
+    /// Calls [`Governor::ready`] when this future resolves. The future is spawned with the first task. If it panics,
+    /// `ready` is not called and the gate opens at [`gate_timeout`](Builder::gate_timeout). Implies
+    /// [`await_ready`](Builder::await_ready).
     pub fn ready_when(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Builder {
         self.signals.ready = Some(Box::pin(ready));
         self.await_ready()
     }
 
-    /// The gate opens when this future resolves, in the place of the quiet window. It is spawned with the first
-    /// task. If it fails, panics or is dropped, the quiet window takes over and the report says so; the timeout
-    /// bounds both.
+    /// Opens the gate when this future resolves, instead of after a quiet window. The future is spawned with the first
+    /// task. If it fails, panics or is dropped, the quiet window applies again and the report records why.
+    /// [`gate_timeout`](Builder::gate_timeout) bounds both.
     pub fn interactive_when<F>(mut self, interactive: F) -> Builder
     where
         F: Future + Send + 'static,
@@ -141,84 +142,88 @@ impl Builder {
         self
     }
 
-    /// The quiet window begins only at [`Governor::ready`]. Without it, it begins at the first idle task, and
-    /// `ready` begins it anew.
+    /// Starts the quiet window only at [`Governor::ready`]. Without this setting the window starts at the first idle
+    /// task, and `ready` restarts it.
     pub fn await_ready(mut self) -> Builder {
         self.gate.await_ready = true;
         self
     }
 
-    /// How long no long task may have been seen, and not too much in flight, before idle tasks may start.
-    /// Default 5 s, as in Google's tti-polyfill ("first consistently interactive"); at most the timeout. Below
-    /// 60 ms a stall in progress may not have been noticed yet.
+    /// Sets the length of the quiet window: how long there must be no long task, and at most
+    /// [`max_in_flight`](Builder::max_in_flight) requests in flight, before the gate opens. At most `gate_timeout`.
+    /// Below 60 ms a stall in progress may not be detected in time. Default: 5 s, as in Google's tti-polyfill ("first
+    /// consistently interactive").
     pub fn quiet(mut self, window: Duration) -> Builder {
         self.gate.quiet = window;
         self
     }
 
-    /// When the gate opens even if the application was never quiet, counted from the first idle task. Default
-    /// 45 s, as in the web mail client whose governor has one; more than 0, at most 24 hours.
+    /// Sets the time after which the gate opens even if the application has never been quiet, counted from the first
+    /// idle task. More than 0, at most 24 hours. Default: 45 s, as in the startup governor of a large web mail client.
+    /// Not to be confused with a task's own [`timeout`](crate::Task::timeout).
     pub fn gate_timeout(mut self, timeout: Duration) -> Builder {
         self.gate.gate_timeout = timeout;
         self
     }
 
-    /// The most requests in flight at which the application still counts as quiet. Default 2, as in Google's
-    /// tti-polyfill. A server under load always has more: give what is usual for it.
+    /// Sets the maximum number of requests in flight at which the application still counts as quiet. A server under
+    /// constant load always has more: set what is usual for it. Default: 2, as in Google's tti-polyfill.
     pub fn max_in_flight(mut self, requests: usize) -> Builder {
         self.gate.max_in_flight = requests;
         self
     }
 
-    /// After the opening: an idle start is held while the application had a long task, or too much in flight,
-    /// within this time; at most [`max_hold`](Builder::max_hold) a start. Each hold stands in the report. Tasks that
-    /// run are left alone. Default 500 ms, as Chromium waits for quiet while a page loads; 0 never holds.
+    /// Sets how long the application must have been quiet again before each idle start after the gate has opened. While
+    /// there was a long task, or were too many requests in flight, within this time, the next idle start is held, for
+    /// at most [`max_hold`](Builder::max_hold). Each hold is in the report. Running tasks are not affected. 0 disables
+    /// holds. Default: 500 ms, the quiet period Chromium uses while a page loads.
     pub fn resume_quiet(mut self, quiet: Duration) -> Builder {
         self.gate.resume_quiet = quiet;
         self
     }
 
-    /// How long normal tasks may keep the idle queue from every slot once the gate is open, and how long a busy
-    /// application may hold one idle start. After the first the governor demands the first idle task itself, one at
-    /// a time, and the report says so. Default 5 s.
+    /// Limits two delays of idle tasks once the gate is open. A busy application can hold one idle start for at most
+    /// this long. And where normal tasks have occupied every slot for this long, the governor demands the first idle
+    /// task itself, one at a time, and marks it in the report. Default: 5 s.
     pub fn max_hold(mut self, hold: Duration) -> Builder {
         self.gate.max_hold = hold;
         self
     }
 
-    /// Watches observed futures from a thread of its own while an idle task waits: it sees the future in `block_on`
-    /// too, which is no worker's, and a poll that is still going on. Off by default: it costs a thread, and under a
-    /// paused clock it sees nothing. See [`Governor::observe`].
+    /// Samples observed futures from a dedicated thread while an idle task waits. The sampler also sees the future in
+    /// `block_on`, which no worker runs, and a poll that has not returned yet. Default: off, because it costs a thread;
+    /// it sees nothing under a paused clock. See [`Governor::observe`].
     pub fn sampler(mut self) -> Builder {
         self.samples = true;
         self
     }
 
-    /// Keeps when each task was polled and for how long: up to 64 segments a task, then neighbours are merged. For
-    /// the page and for trying other profiles on a recorded run. Default off; costs up to 3 KB a task.
+    /// Records when each task was polled and for how long, for the HTML page and for
+    /// [`Report::replay`](crate::Report::replay). Keeps up to 64 segments per task, then merges neighbours; up to 3 KB
+    /// per task. Default: off.
     pub fn record_segments(mut self) -> Builder {
         self.segments = true;
         self
     }
 
-    /// How long one governed poll may hold the lane on a multi_thread runtime. Then its task is named in a
-    /// warning and gives up its slot, and the lane goes on without it on a thread of the blocking pool, until the
-    /// poll returns; where that has no thread, the lane waits for the poll, and the report says so. Default 1 s, real time; at least 10 ms. On a current_thread runtime nothing can run
-    /// meanwhile: the warning comes when the poll returns.
+    /// Sets how long one governed poll may block the lane on a multi_thread runtime. After that a warning names the
+    /// task, the task gives up its slot, and another lane continues on a thread of the blocking pool until the poll
+    /// returns. If the pool has no thread, the other tasks wait for the poll, and the report records it. On a
+    /// current_thread runtime nothing can run meanwhile, so the warning comes when the poll returns. At least 10 ms.
+    /// Default: 1 s of real time.
     pub fn stuck_after(mut self, limit: Duration) -> Builder {
         self.stuck_after = limit;
         self
     }
 
-    /// Makes the governor. Nothing is spawned before the first task.
+    /// Returns the governor. Nothing is spawned before the first task is declared.
     ///
     /// # Errors
-    /// [`ConfigError`] names every bad field with its value and what is allowed, and says so where there is no
-    /// runtime.
+    /// Returns a [`ConfigError`] that lists every invalid field with its value and the allowed values, or that no
+    /// runtime was found.
     ///
     /// # Panics
-    /// Not here; but on a runtime without timers the first wait panics inside tokio, in tokio's own words
-    /// ("enable_time").
+    /// Does not panic itself. On a runtime without timers the first wait panics inside tokio ("enable_time").
     pub fn build(self) -> Result<Governor, ConfigError> {
         let Builder {
             name,
@@ -258,7 +263,7 @@ impl Builder {
     }
 }
 
-/// A machine without randomness gets a fixed seed: a boot must not fail for that, and the report shows it.
+/// Without a source of randomness the seed is fixed: a boot must not fail for that, and the report shows the seed.
 fn random_seed() -> u64 {
     SysRng.try_next_u64().unwrap_or(0)
 }

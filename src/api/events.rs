@@ -1,4 +1,4 @@
-//! What happens in a run, as a bounded stream that says when it could not keep up.
+//! The stream of a governor's events: bounded, with lost events counted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::model::event::Event;
 use crate::shell::shared::Shared;
 
-/// The events of a governor from the moment of [`Governor::events`](crate::Governor::events) on.
+/// A stream of a governor's events, starting when [`Governor::events`](crate::Governor::events) is called.
 ///
-/// The last 1,024 are kept. A listener that falls further behind gets one [`Event::Lagged`] with the number it
-/// missed, then goes on with the oldest kept. Where nobody listens, nothing is written.
+/// The last 1,024 events are buffered. A listener that falls further behind receives one [`Event::Lagged`] with the
+/// number of lost events, then continues with the oldest buffered one. Without listeners no events are recorded.
 #[must_use = "the events are there to be read"]
 pub struct Events {
     shared: Arc<Shared>,
@@ -26,11 +26,12 @@ impl Events {
         Events { shared: Arc::clone(shared), next }
     }
 
-    /// The next event and when it happened, since `build()`. `None` after a shutdown, the loss of the
-    /// runtime, or the drop of the governor's last handle, when every task has ended and every event was given. Until then it waits.
+    /// Returns the next event and its time since `build()`, waiting for one if necessary. Returns `None` after a
+    /// shutdown, the loss of the runtime, or the drop of the last [`Governor`](crate::Governor), once every task has
+    /// ended and every event has been returned.
     ///
     /// # Cancel safety
-    /// Safe: an event is taken only when it is given.
+    /// Safe: an event is consumed only when it is returned.
     pub async fn next(&mut self) -> Option<(Duration, Event)> {
         loop {
             // Made before the look, so that what happens between is not missed.

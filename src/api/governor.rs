@@ -1,4 +1,4 @@
-//! The public handle: declare, say ready, ask for the report, shut down.
+//! The governor's public handle.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -25,18 +25,18 @@ use crate::shell::cell::{Cell, Parts};
 use crate::shell::observe::Observed;
 use crate::shell::shared::Shared;
 
-/// Governs startup tasks. Cheap to clone; all clones are one governor.
+/// Runs startup tasks. Cheap to clone; all clones refer to the same governor.
 ///
-/// Several may live in one process, each with its own name and limits. When the last handle is dropped, what is
-/// queued still finishes, and then the events end.
+/// A process may have several governors, each with its own name and limits. When the last clone is dropped, queued
+/// tasks still run to their end; then the event streams end.
 #[derive(Debug, Clone)]
 pub struct Governor {
     pub(crate) shared: Arc<Shared>,
-    /// Dropped with the last handle.
+    /// Dropped with the last clone.
     _declares: Arc<Declares>,
 }
 
-/// Somebody can still declare tasks.
+/// Exists while tasks can still be declared.
 #[derive(Debug)]
 struct Declares(Arc<Shared>);
 
@@ -55,16 +55,16 @@ impl Governor {
         Governor { _declares: Arc::new(Declares(Arc::clone(&shared))), shared }
     }
 
-    /// Starts to configure a governor.
+    /// Returns a builder with the default configuration.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Takes a task in. Returns at once; no code of the task runs here.
+    /// Declares a task. Returns at once; none of the task's code runs during the call.
     ///
-    /// A task may be declared at any time and from any thread, also inside another task. A wrong declaration
-    /// resolves the handle as [`Outcome::Invalid`](crate::Outcome::Invalid); after a shutdown, or when the
-    /// runtime is gone, the handle resolves as cancelled.
+    /// Tasks may be declared at any time and from any thread, also inside another task. The handle of an invalid
+    /// declaration resolves to [`Outcome::Invalid`](crate::Outcome::Invalid). After a shutdown, or after the loss of
+    /// the runtime, the handle resolves to [`Outcome::Cancelled`](crate::Outcome::Cancelled).
     pub fn govern<T: Send + Sync + 'static>(&self, mut task: Task<T>) -> TaskHandle<T> {
         let spec = plan::spec(&mut task, &self.shared);
         let Task { body, given_up, .. } = task;
@@ -74,8 +74,8 @@ impl Governor {
         TaskHandle::new(cell)
     }
 
-    /// Takes several tasks in, in their order: an array or `Vec` of tasks of one type, or a tuple of up to
-    /// twelve tasks of any types. Gives their handles in the same shape.
+    /// Declares several tasks in order: an array or `Vec` of tasks of one type, or a tuple of up to twelve tasks of any
+    /// types. Returns their handles in the same shape.
     ///
     /// ```
     /// # use afterboot::{Governor, Task};
@@ -98,42 +98,43 @@ impl Governor {
         &self.shared.runtime
     }
 
-    /// Says that the application's own boot is over: the quiet window begins, or begins anew. Only the first
-    /// call counts.
+    /// Marks the end of the application's own boot: the quiet window starts, or restarts. Only the first call has an
+    /// effect.
     pub fn ready(&self) {
         self.shared.apply(|core, now, _| core.ready(now));
     }
 
-    /// Opens the gate of the idle queue at once, whatever the application does.
+    /// Opens the gate of the idle queue at once, even if the application is busy.
     pub fn open_gate(&self) {
         self.shared.apply(|core, now, actions| core.open_gate(now, actions));
     }
 
-    /// How the gate of the idle queue stands, and why.
+    /// Returns the state of the idle queue's gate, with the reason.
     pub fn gate(&self) -> GateState {
         self.shared.apply(|core, now, _| core.gate().state(now))
     }
 
-    /// How the governor stands now: what is queued and running, how the gate stands and why. For a readiness
-    /// endpoint; it walks through the records while a task has not ended.
+    /// Returns the governor's current state: queued and running tasks, and the gate with its reason. Meant for a
+    /// readiness endpoint. While a task has not ended, the cost is linear in the number of kept task records.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.shared)
     }
 
-    /// What happens from now on, as a bounded stream that says when it could not keep up.
+    /// Returns a bounded stream of the events from now on. See [`Events`].
     pub fn events(&self) -> Events {
         Events::listen(&self.shared)
     }
 
-    /// Records whether something that the application itself counts went well, such as a login: what a late
-    /// task may harm. It stands in the report; the last 1,000 are kept.
+    /// Records an outcome that the application itself measures, such as whether a login succeeded, so that the report
+    /// shows what a delayed task may have affected. The last 1,000 are kept.
     pub fn outcome(&self, name: impl Into<Cow<'static, str>>, ok: bool) {
         let name = name.into();
         self.shared.apply(|core, now, _| core.application_outcome(name, ok, now));
     }
 
-    /// Wraps a future of the application's own, so that a long task it makes is known by this name: in the report, and
-    /// in what holds the gate. Nested ones restore the outer; the innermost that fills most of a long task names it.
+    /// Wraps one of the application's own futures so that long tasks caused by its polls are attributed to this name,
+    /// in the report and in the gate's reason. Observed futures may be nested: a long task is attributed to the
+    /// innermost one that accounts for at least half of it.
     ///
     /// ```
     /// # async fn example(governor: afterboot::Governor, serve: impl Future<Output = ()> + Send + 'static) {
@@ -144,43 +145,44 @@ impl Governor {
         Observed::new(future, name.into(), &self.shared)
     }
 
-    /// The quiet window, for an application that knows more than the probe can see, and for its tests.
+    /// Returns a handle with which the application reports long tasks that the probe cannot see, and with which tests
+    /// simulate them.
     pub fn quiet(&self) -> Quiet {
         Quiet::new(Arc::clone(&self.shared))
     }
 
-    /// Counts a request as in flight until the guard is dropped. While more than `max_in_flight` are held the
-    /// application is not quiet. A guard taken inside a governed task counts nothing.
+    /// Counts a request as in flight until the returned guard is dropped. While there are more than `max_in_flight`,
+    /// the application does not count as quiet. A guard taken inside a governed task is not counted.
     pub fn in_flight(&self, name: impl Into<Cow<'static, str>>) -> InFlightGuard {
         InFlightGuard::enter(&self.shared, name.into())
     }
 
-    /// Ends the scope of the report: it speaks of the tasks declared until now, and of those that they declare
-    /// themselves. The monkey picks its victim. Called again, it gives the same run.
+    /// Closes the scope of the report and returns the [`Run`]: the tasks declared until now and those that they declare
+    /// themselves. The monkey selects its victim at this moment. Further calls return the same run.
     ///
-    /// The governor lives on: later tasks are governed and counted as late.
+    /// The governor continues to work: tasks declared later are governed and listed as late.
     pub fn report(&self) -> Run {
         self.shared.apply(|core, now, _| core.seal(now));
         Run::new(Arc::clone(&self.shared))
     }
 
-    /// Stops: nothing new starts, what is queued is cancelled, what is running gets until the deadline. Then
-    /// its futures are dropped, and what cannot be dropped (a blocking closure, a poll in progress) is
-    /// abandoned. Resolves as soon as nothing runs any more, at the latest one tick after the deadline, with
-    /// the report: every declared task is in it. By then each handle is resolved, and what was not run is dropped.
+    /// Shuts the governor down: no further task starts, queued tasks are cancelled, and running tasks may continue
+    /// until the deadline. Then their futures are dropped, and tasks that cannot be dropped (a blocking closure, a poll
+    /// in progress) are abandoned. Resolves to the report as soon as no task runs, at the latest one tick after the
+    /// deadline. By then every handle is resolved, and all code that did not run is dropped.
     ///
-    /// Destructors cannot be interrupted. Those that are at work on other threads then are waited for up to a second beyond the
-    /// deadline; the handle of one that takes longer is resolved when it returns. Those of queued tasks run here, however long
-    /// they take.
+    /// Destructors cannot be interrupted. Destructors that are running on other threads at the deadline get up to one
+    /// more second; the handle of a task whose destructor takes longer resolves when it returns. The destructors of
+    /// queued tasks run inside this future, however long they take.
     ///
-    /// A governed task that awaits this is left out of what it waits for, as with [`Run::finished`], and the deadline does not
-    /// end it. May be awaited anywhere, also outside of a runtime.
+    /// A governed task that awaits this future is excluded from the wait, as with [`Run::finished`], and is not ended
+    /// by the deadline. The future may be awaited anywhere, also outside of a runtime.
     ///
-    /// Nothing starts from the call on, whether or not the future is polled.
+    /// The call itself stops further starts, whether or not the future is polled.
     ///
     /// # Cancel safety
-    /// Safe, but a dropped future does not wait for the deadline: what runs then runs to its end. Call again to
-    /// finish the work.
+    /// Safe, but if the future is dropped the deadline is not enforced: running tasks run to their end. Call `shutdown`
+    /// again to complete it.
     pub fn shutdown(&self, deadline: Duration) -> impl Future<Output = Report> + Send + 'static {
         let shared = Arc::clone(&self.shared);
         let ends = shared.apply(|core, now, actions| {

@@ -1,4 +1,4 @@
-//! A request in flight, as a guard.
+//! The guard that counts a request in flight.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::sync::{Arc, Weak};
 use crate::shell::context;
 use crate::shell::shared::Shared;
 
-/// Counts as one request in flight until it is dropped, however that happens.
+/// Counts one request as in flight until it is dropped.
 ///
-/// Made by [`Governor::in_flight`](crate::Governor::in_flight).
+/// Returned by [`Governor::in_flight`](crate::Governor::in_flight).
 #[must_use = "a guard that is dropped at once counts nothing"]
 pub struct InFlightGuard {
     /// None where it was made inside a governed task: the application's own requests count, not the boot's.

@@ -1,4 +1,4 @@
-//! What `govern` gives back: wait for the task, demand it, cancel it.
+//! The handle of a governed task: wait for it, demand it, cancel it.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -11,15 +11,15 @@ use crate::shell::cell::Cell;
 use crate::shell::governed::Governed;
 use crate::shell::governed::{Predecessor, sealed};
 
-/// A governed task, as those see it who want its value. Cheap to clone; dropping it changes nothing.
+/// A handle to a governed task. Cheap to clone; dropping it does not affect the task.
 ///
 /// `handle.await` is `handle.wait().await`.
 pub struct TaskHandle<T> {
     cell: Arc<Cell<T>>,
 }
 
-/// A task's value, shared. `'static` and cheap to clone; the value is dropped with the last handle or
-/// reference.
+/// A shared reference to a task's value; dereferences to it. `'static` and cheap to clone. The value is dropped with
+/// the last handle or reference.
 pub struct TaskRef<T> {
     cell: Arc<Cell<T>>,
 }
@@ -29,13 +29,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         TaskHandle { cell }
     }
 
-    /// Waits until the task has ended, without hurrying it. Inside a governed task of the same governor the
-    /// waiting task lends its slot meanwhile, so tasks that wait for each other's slot do not hang.
+    /// Waits until the task has ended, without changing its priority. A governed task of the same governor lends its
+    /// slot while it waits, so a full set of waiting tasks cannot deadlock.
     ///
     /// # Errors
-    /// [`TaskError`] where the task gave no value: it failed, panicked, timed out, was skipped, cancelled,
-    /// abandoned or declared wrongly; and where the wait would close a cycle of tasks that wait for each other,
-    /// with the path.
+    /// Returns a [`TaskError`] if the task has no value: it failed, panicked, timed out, was skipped, cancelled or
+    /// abandoned, or its declaration was invalid. Also if the wait would close a cycle of tasks that wait for each
+    /// other; the error contains the path.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost and nothing stops when the future is dropped.
@@ -44,7 +44,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         self.try_get().expect("a settled task has its result")
     }
 
-    /// The result where the task has ended, `None` where it has not.
+    /// Returns the task's result, or `None` if it has not ended.
     pub fn try_get(&self) -> Option<Result<TaskRef<T>, TaskError>> {
         Some(match self.cell.result()? {
             Ok(_) => Ok(TaskRef { cell: Arc::clone(&self.cell) }),
@@ -52,24 +52,24 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         })
     }
 
-    /// Whether the task has ended.
+    /// Returns whether the task has ended.
     pub fn is_finished(&self) -> bool {
         self.cell.result().is_some()
     }
 
-    /// Says that somebody needs the task now, and waits for it. The demand counts from the call, whether or
-    /// not the future is ever polled.
+    /// Demands the task: starts it next, and waits for its result. The demand takes effect with the call, whether or
+    /// not the returned future is polled.
     ///
-    /// A task that has not started starts next, past gate, pulse, slots and the monkey's delay, after the
-    /// tasks it depends on, which are demanded too: its predecessors, and from then on each task whose handle it waits
-    /// for. Until they have ended they are polled before all others, which are left a sixteenth of the time. A running task
-    /// is hurried in the same way. Any number of callers make one run.
+    /// A task that has not started bypasses the gate, the pulse, the slot limit and the monkey's delay. The tasks it
+    /// depends on are demanded too: its predecessors, and every task whose handle it waits for from then on. Until they
+    /// have ended, demanded tasks are polled before all others, which keep one sixteenth of the time. A running task is
+    /// prioritised in the same way. However many callers demand a task, it runs once.
     ///
     /// # Errors
     /// As [`wait`](TaskHandle::wait).
     ///
     /// # Cancel safety
-    /// Safe: a caller that gives up changes nothing, the task goes on for the others.
+    /// Safe: dropping the future does not withdraw the demand or stop the task.
     pub fn demand(&self) -> impl Future<Output = Result<TaskRef<T>, TaskError>> + Send + 'static + use<T> {
         if !self.is_finished()
             && let Some(shared) = self.cell.shared()
@@ -80,9 +80,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         async move { handle.wait().await }
     }
 
-    /// Ends the task. Unstarted, it never runs. Running, its future is dropped by the lane in a tick of its
-    /// own; a blocking closure goes on and the outcome is [`Outcome::Abandoned`](crate::Outcome::Abandoned).
-    /// Ended, nothing happens.
+    /// Cancels the task. A task that has not started never runs. The future of a running task is dropped by the lane in
+    /// a tick of its own; a blocking closure continues to run, and its outcome is
+    /// [`Outcome::Abandoned`](crate::Outcome::Abandoned). Has no effect on a task that has ended.
     pub fn cancel(&self) {
         if !self.is_finished()
             && let Some(shared) = self.cell.shared()

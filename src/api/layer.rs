@@ -1,4 +1,4 @@
-//! A `tracing` layer: spans of the application's name what froze it. Feature `tracing-layer`.
+//! A `tracing` layer that attributes long tasks to the application's spans. Feature `tracing-layer`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::shell::shared::Shared;
 use crate::shell::context::another_is_polled;
 use crate::shell::observe::Span;
 
-/// Attributes long tasks to the spans that were entered meanwhile; [`Governor::tracing_layer`] makes it.
+/// Attributes long tasks to the spans that were entered at the time. Returned by [`Governor::tracing_layer`].
 ///
-/// The innermost span that fills most of a long task names it, if it held the worker itself: a span that was still entered
-/// when another task was polled on its thread (a guard kept across an await) names nothing. Two readings of the clock each
+/// A long task is attributed to the innermost span that accounts for at least half of it and occupied the worker
+/// throughout. A span that was still entered when another task was polled on its thread (its guard was kept across an
+/// await) is ignored, as are afterboot's own spans: governed polls are attributed anyway. Costs two clock readings each
 /// time a span is entered.
-/// afterboot's own spans are left out: governed polls are known anyway.
 #[must_use = "a layer does nothing until a subscriber has it"]
 pub struct ObserveLayer {
     shared: Weak<Shared>,
@@ -33,7 +33,8 @@ thread_local! {
 }
 
 impl Governor {
-    /// A layer for a `tracing` subscriber: the application's spans name what froze it. Feature `tracing-layer`.
+    /// Returns a layer for a `tracing` subscriber that attributes long tasks to the application's spans. Feature
+    /// `tracing-layer`.
     pub fn tracing_layer(&self) -> ObserveLayer {
         ObserveLayer { shared: Arc::downgrade(&self.shared) }
     }

@@ -1,4 +1,4 @@
-//! Tasks that are not `Send`: an event loop with `Rc` state governs its boot too.
+//! Tasks that are not `Send`, for event loops with `Rc` state.
 //!
 //! The core knows ids only, and the lane polls whatever it is given. So a local task is an ordinary one whose body is
 //! a key: the future itself stays in an arena of the thread that declared it, and is polled from there.
@@ -29,7 +29,7 @@ use crate::shell::governed::Predecessor;
 use crate::shell::governed::sealed;
 use crate::shell::output::TaskOutput;
 
-/// Governs tasks that are not `Send`, on one thread: on a current_thread runtime, with or without a `LocalSet`, or
+/// Runs startup tasks that are not `Send`, on one thread: on a current_thread runtime, with or without a `LocalSet`, or
 /// on a `LocalRuntime`.
 ///
 /// Only [`govern`](LocalGovernor::govern) differs; everything else is on the [`Governor`] that
@@ -65,11 +65,11 @@ pub struct LocalGovernor {
 }
 
 impl Builder {
-    /// Makes a governor for tasks that are not `Send`. Call it on the thread that drives the runtime.
+    /// Returns a governor for tasks that are not `Send`. Call it on the thread that drives the runtime.
     ///
     /// # Errors
-    /// As [`build`](Builder::build), and where the runtime is not a current_thread one: another worker could not
-    /// reach the tasks.
+    /// As [`build`](Builder::build). Also if the runtime is not a current_thread or local one: another worker could not
+    /// poll the tasks.
     pub fn build_local(self) -> Result<LocalGovernor, ConfigError> {
         let governor = self.build()?;
         let flavor = governor.runtime().runtime_flavor();
@@ -90,7 +90,7 @@ impl LocalGovernor {
         self
     }
 
-    /// Takes a task in; see [`Governor::govern`]. Ordinary tasks go through `governor.as_send().govern(..)`.
+    /// Declares a local task; see [`Governor::govern`]. `Send` tasks are declared with `governor.as_send().govern(..)`.
     pub fn govern<T: 'static>(&self, task: LocalTask<T>) -> LocalTaskHandle<T> {
         let LocalTask { task, key, value } = task;
         if let Some(set) = &self.set {
@@ -106,7 +106,7 @@ impl LocalGovernor {
     }
 }
 
-/// A task that is not `Send`; see [`Task`] for what its options mean.
+/// A task that is not `Send`. See [`Task`] for the meaning of its options.
 #[must_use = "a task does nothing until it is governed"]
 pub struct LocalTask<T> {
     task: Task<()>,
@@ -115,7 +115,7 @@ pub struct LocalTask<T> {
 }
 
 impl<T: 'static> LocalTask<T> {
-    /// A task that returns `()` or a `Result`; as [`Task::new`].
+    /// Creates a task that returns `()` or a `Result`, as [`Task::new`].
     pub fn new<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> LocalTask<T>
     where
         F: FnOnce() -> R + 'static,
@@ -129,7 +129,7 @@ impl<T: 'static> LocalTask<T> {
         LocalTask { task: Task::from_body(name.into(), Box::pin(proxy)), key, value }
     }
 
-    /// A task that gives any value and cannot fail; as [`Task::value`].
+    /// Creates a task that returns any value and cannot fail, as [`Task::value`].
     pub fn value<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> LocalTask<T>
     where
         F: FnOnce() -> R + 'static,
@@ -185,13 +185,13 @@ impl<T: 'static> LocalTask<T> {
     }
 }
 
-/// A governed local task; see [`TaskHandle`]. It stays on its thread, like the value.
+/// A handle to a governed local task; see [`TaskHandle`]. It is not `Send`, like the value.
 pub struct LocalTaskHandle<T> {
     handle: TaskHandle<()>,
     value: Rc<OnceCell<T>>,
 }
 
-/// A local task's value, shared on its thread.
+/// A shared reference to a local task's value; dereferences to it.
 pub struct LocalTaskRef<T> {
     value: Rc<OnceCell<T>>,
 }
@@ -223,13 +223,13 @@ impl<T: 'static> LocalTaskHandle<T> {
         self.handle.is_finished()
     }
 
-    /// As [`TaskHandle::demand`]: it counts from the call.
+    /// As [`TaskHandle::demand`]: the demand takes effect with the call.
     ///
     /// # Errors
     /// As [`TaskHandle::wait`].
     ///
     /// # Cancel safety
-    /// Safe: a caller that gives up changes nothing.
+    /// Safe: dropping the future does not withdraw the demand or stop the task.
     pub fn demand(&self) -> impl Future<Output = Result<LocalTaskRef<T>, TaskError>> + 'static + use<T> {
         let demanded = self.handle.demand();
         let reference = self.reference();
@@ -241,7 +241,7 @@ impl<T: 'static> LocalTaskHandle<T> {
         self.handle.cancel();
     }
 
-    /// The handle that other threads may have: it knows when the task ends, not its value.
+    /// Returns a `Send` handle to the same task: it resolves when the task ends, without its value.
     pub fn as_send(&self) -> &TaskHandle<()> {
         &self.handle
     }

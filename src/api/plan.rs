@@ -1,4 +1,4 @@
-//! Every configuration error in one place: what a builder and a declaration must hold.
+//! Validation of the configuration and of task declarations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(crate) fn check(
     ConfigError::all(problems)
 }
 
-/// What the core needs to know of a declaration. A wrong one is not refused: its handle says what is wrong, so
+/// What the core needs to know of a declaration. An invalid one is not rejected: its handle resolves to the problem, so
 /// that `govern` never fails and never panics.
 pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
     let foreign =

@@ -1,11 +1,11 @@
-//! The application's own word on what froze it.
+//! Long tasks that the application reports itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::shell::shared::Shared;
 
-/// The quiet window of one governor; [`Governor::quiet`](crate::Governor::quiet) gives it.
+/// Reports long tasks to a governor. Returned by [`Governor::quiet`](crate::Governor::quiet).
 #[derive(Debug, Clone)]
 pub struct Quiet {
     shared: Arc<Shared>,
@@ -16,11 +16,11 @@ impl Quiet {
         Quiet { shared }
     }
 
-    /// Records a long task that ends now, as if the probe had seen it: it restarts the window and stands in the
-    /// report. Shorter ones than 50 ms are not long tasks and are ignored.
+    /// Records a long task that ends now, as if the probe had detected it: it restarts the quiet window and is listed
+    /// in the report. Lengths below 50 ms are ignored.
     ///
-    /// For tests under a paused clock, in which nothing takes real time, and for work that freezes a user
-    /// without keeping a worker's loop.
+    /// For tests under a paused clock, in which no poll takes real time, and for work that blocks the user without
+    /// blocking a worker.
     pub fn record(&self, name: impl AsRef<str>, length: Duration) {
         let name = name.as_ref();
         self.shared.apply(|core, now, _| core.record_long_task(name.into(), length, now));

@@ -1,4 +1,4 @@
-//! Tasks that are tried again. Feature `retry`.
+//! Tasks that are retried. Feature `retry`.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -12,15 +12,15 @@ use crate::shell::output::TaskOutput;
 use crate::shell::retryable::Retrying;
 
 impl<T: Send + Sync + 'static> Task<T> {
-    /// A task that is tried again when it fails, as the policy says.
+    /// Creates a task that is retried by this policy when it fails. Feature `retry`.
     ///
-    /// **Only idempotent work is retried:** an attempt that failed may have been carried out all the same.
+    /// **Use it for idempotent work only:** a failed attempt may still have taken effect.
     ///
-    /// Between two attempts the task holds neither lane nor slot; then it takes its turn again, at its place in its
-    /// queue. A [`demand`](crate::TaskHandle::demand) skips the wait. [`timeout`](Task::timeout) bounds all attempts
-    /// and waits together, [`attempt_timeout`](Task::attempt_timeout) each attempt. A panic is not retried: it is a bug,
-    /// not a failure. When the policy gives up, the task has failed with its last error, and the outcome says which
-    /// limit it was.
+    /// Between two attempts the task occupies neither lane nor slot; then it queues again at its original position. A
+    /// [`demand`](crate::TaskHandle::demand) skips the remaining wait. [`timeout`](Task::timeout) bounds all attempts
+    /// and waits together, [`attempt_timeout`](Task::attempt_timeout) each attempt. A panic is not retried: it is a
+    /// bug, not a failure. When the policy gives up, the task fails with its last error, and the outcome contains the
+    /// limit that was reached.
     pub fn retryable<F, R>(
         name: impl Into<Cow<'static, str>>,
         run: F,
@@ -38,9 +38,9 @@ impl<T: Send + Sync + 'static> Task<T> {
         task
     }
 
-    /// Ends an attempt of a [`retryable`](Task::retryable) task this long after it began; that is a failure like any
-    /// other, and the policy decides whether another attempt follows. The future goes first, as with
-    /// [`timeout`](Task::timeout). For other tasks, and for zero, the declaration is invalid.
+    /// Limits the duration of each attempt of a [`retryable`](Task::retryable) task. An attempt that exceeds it counts
+    /// as failed, and the policy decides whether another one follows. As with [`timeout`](Task::timeout), a future that
+    /// is ready at its last poll wins. For other tasks, and for zero, the declaration is invalid.
     pub fn attempt_timeout(mut self, limit: Duration) -> Task<T> {
         match &self.attempt_limit {
             Some(known) if !limit.is_zero() => {

@@ -1,4 +1,4 @@
-//! The run that a report speaks of, while it goes on.
+//! A run: the tasks in the scope of a report.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::shell::lender::Lenders;
 use crate::shell::shared::Shared;
 
-/// The tasks in the scope of a report; [`Governor::report`](crate::Governor::report) gives it. Cheap to clone.
+/// The tasks in the scope of a report. Returned by [`Governor::report`](crate::Governor::report). Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Run {
     shared: Arc<Shared>,
@@ -21,27 +21,27 @@ impl Run {
         Run { shared }
     }
 
-    /// Resolves when the last task in scope has started or will never start, with the report as it stands
-    /// then. The monkey's victim and what comes after it are not waited for.
+    /// Waits until every task in scope has started, or ended without starting, and returns the report at that moment.
+    /// The monkey's victim and its successors are excluded from the wait.
     ///
     /// # Cancel safety
-    /// Safe: nothing is lost when the future is dropped.
+    /// Safe: dropping the future has no effect on the run.
     pub async fn started(&self) -> Report {
         self.wait(Waits::Started).await
     }
 
-    /// Resolves when all tasks in scope have ended, with the report. At once if they have.
+    /// Waits until all tasks in scope have ended and returns the report. Resolves at once if they already have.
     ///
-    /// A governed task that awaits this is left out of what it waits for, with what comes after it; the report shows it
-    /// as running. Its slot is lent meanwhile.
+    /// A governed task that awaits this is excluded from the wait, with its successors; the report shows it as running.
+    /// It lends its slot while it waits.
     ///
     /// # Cancel safety
-    /// Safe: nothing is lost when the future is dropped.
+    /// Safe: dropping the future has no effect on the run.
     pub async fn finished(&self) -> Report {
         self.wait(Waits::Finished).await
     }
 
-    /// The report as it stands now.
+    /// Returns the report as of now, without waiting.
     pub fn current(&self) -> Report {
         Report::at_once(&self.shared)
     }

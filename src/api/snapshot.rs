@@ -1,4 +1,4 @@
-//! How a governor stands at this moment: what a readiness endpoint shows.
+//! A governor's current state, for a readiness endpoint.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,58 +10,62 @@ use crate::model::queue::Queue;
 use crate::report::{Starved, fit};
 use crate::shell::shared::Shared;
 
-/// The live state of a governor; [`Governor::snapshot`](crate::Governor::snapshot) gives it.
+/// The state of a governor at one moment. Returned by [`Governor::snapshot`](crate::Governor::snapshot). All times are
+/// since `build()`.
+///
+/// `Display` prints one line.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The governor's name.
     pub governor: String,
-    /// When it was taken, since `build()`.
+    /// When the snapshot was taken.
     pub taken: Duration,
-    /// Whether [`Governor::ready`](crate::Governor::ready) was called or the `ready_when` future resolved.
+    /// Whether [`Governor::ready`](crate::Governor::ready) was called or the `ready_when` future has resolved.
     pub ready: bool,
-    /// Whether nothing new starts any more: a shutdown, or the runtime is gone.
+    /// Whether no further task starts, because of a shutdown or the loss of the runtime.
     pub closed: bool,
-    /// How the gate of the idle queue stands, and why.
+    /// The state of the idle queue's gate, with the reason.
     pub gate: GateState,
-    /// What holds the next idle start although the gate is open.
+    /// Why the next idle start is held although the gate is open.
     pub held_by: Option<WaitReason>,
-    /// Tasks declared so far.
+    /// The number of tasks declared so far.
     pub declared: u64,
-    /// Tasks that wait in the normal queue.
+    /// The number of tasks in the normal queue.
     pub normal: usize,
-    /// Tasks that wait in the idle queue.
+    /// The number of tasks in the idle queue.
     pub idle: usize,
-    /// The first of the normal queue, once it was named because for a minute none of its queue got a slot.
+    /// The first task of the normal queue, once no task of that queue has got a slot for a minute.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub starved: Option<Starved>,
-    /// Tasks that wait for a predecessor.
+    /// The number of tasks that wait for a predecessor.
     pub waiting: usize,
-    /// Tasks between two attempts.
+    /// The number of tasks between two attempts.
     pub resting: usize,
-    /// Tasks that were demanded and start next.
+    /// The number of demanded tasks that have not started.
     pub demanded: usize,
-    /// The task that the monkey holds.
+    /// The task that the monkey currently delays.
     pub delayed: Option<String>,
-    /// Tasks that hold a slot, in order of declaration.
+    /// Running tasks, in order of declaration.
     pub running: Vec<RunningTask>,
-    /// In-flight guards held.
+    /// The number of requests in flight.
     pub in_flight: usize,
 }
 
-/// A task that holds a slot.
+/// A running task in a [`Snapshot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct RunningTask {
     /// Its name, as declared.
     pub name: String,
-    /// In which queue it waited, as declared.
+    /// The queue it was declared for.
     pub queue: Queue,
     /// How long it has been running.
     pub running_for: Duration,
-    /// Its handle is resolved, its code may still run.
+    /// Whether its handle is resolved although its code may still be running, as for a blocking closure after its
+    /// timeout.
     pub detached: bool,
 }
 
@@ -102,7 +106,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether every declared task has ended.
+    /// Returns whether every declared task has ended.
     pub fn is_over(&self) -> bool {
         self.normal + self.idle + self.waiting + self.resting + self.demanded + self.running.len() == 0
             && self.delayed.is_none()

@@ -1,4 +1,4 @@
-//! A task as it is declared.
+//! The declaration of a task.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,8 @@ use crate::shell::governed::Governed;
 use crate::shell::governed::Predecessor;
 use crate::shell::output::TaskOutput;
 
-/// A named unit of startup work. It does nothing until [`Governor::govern`](crate::Governor::govern) takes it.
+/// The declaration of a named unit of startup work. It does nothing until it is passed to
+/// [`Governor::govern`](crate::Governor::govern).
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,17 +46,17 @@ pub struct Task<T> {
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
-    /// A task that returns `()` or a `Result`.
+    /// Creates a task that returns `()` or a `Result`.
     ///
-    /// Neither the closure nor its future runs before the task's own tick. The name is free text. A second task of the same
+    /// Neither the closure nor its future runs before the task is started. The name is free text. A second task of the same
     /// name is called `name#2` wherever a task is named: in the report, errors, events, the log and for
-    /// [`Monkey::task`](crate::Monkey::task). Where somebody has declared `name#2` in so many words, it is the next number
-    /// that is free. No number is given twice while a task of the name is known.
+    /// [`Monkey::task`](crate::Monkey::task). If a task was declared as `name#2` itself, the next free number is used. No
+    /// number is used twice while a task of the name is known.
     ///
     /// # Panics
-    /// Never. A panic of the closure, of a poll or of a destructor is caught; the task's outcome is then
-    /// [`Outcome::Panicked`](crate::Outcome::Panicked), unless a timeout or a cancellation had decided it before. Under
-    /// `panic = "abort"` nothing can be caught.
+    /// Never. A panic of the closure, of a poll or of a destructor is caught. The task's outcome is then
+    /// [`Outcome::Panicked`](crate::Outcome::Panicked), unless a timeout or a cancellation came first. With
+    /// `panic = "abort"` no panic can be caught.
     pub fn new<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -65,7 +66,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         Task::from_body(name.into(), Box::pin(Attempt::new(run)))
     }
 
-    /// A task that gives any value and cannot fail.
+    /// Creates a task that returns any value and cannot fail.
     pub fn value<F, R>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -75,14 +76,14 @@ impl<T: Send + Sync + 'static> Task<T> {
         Task::from_body(name.into(), Box::pin(Attempt::new(run)))
     }
 
-    /// A closure that blocks: it runs on tokio's blocking pool and holds a slot until it returns.
+    /// Creates a task from a blocking closure. It runs on tokio's blocking pool and occupies a slot until it returns.
     ///
-    /// It cannot be stopped from outside. Where its timeout or a shutdown's deadline passes, its handle is
-    /// resolved and its slot stays taken until it returns; a closure that still stands in the pool's line then
-    /// does not begin. Dropping the runtime waits for it, unless the
-    /// runtime is shut down with `shutdown_timeout` or `shutdown_background`.
+    /// The closure cannot be stopped from outside. When its timeout or a shutdown's deadline passes, its handle
+    /// resolves, but its slot stays occupied until it returns; a closure that is still queued in the pool then never
+    /// runs. Dropping the runtime waits for the closure, unless the runtime is shut down with `shutdown_timeout` or
+    /// `shutdown_background`.
     ///
-    /// Where no thread can be had, because the system refuses one, the closure waits until one can, and the report says so.
+    /// If the system refuses to create a thread, the closure waits until one is available, and the report records it.
     pub fn blocking<F, O>(name: impl Into<Cow<'static, str>>, run: F) -> Task<T>
     where
         F: FnOnce() -> O + Send + 'static,
@@ -111,67 +112,66 @@ impl<T: Send + Sync + 'static> Task<T> {
         }
     }
 
-    /// Waits in the idle queue, until the application is quiet. Without it a task is normal.
+    /// Puts the task into the idle queue: it starts once the application is quiet. Default: the normal queue.
     ///
-    /// A normal task that comes [`after`](Task::after) an idle one makes that one normal too, with its own predecessors: the
-    /// report says `promoted`. Declare the successor idle as well where both can wait.
+    /// An idle task that a normal task is declared [`after`](Task::after) is promoted to the normal queue, with its own
+    /// predecessors; the report marks it as `promoted`. Declare the successor idle as well if both can wait.
     pub fn idle(mut self) -> Task<T> {
         self.queue = Queue::Idle;
         self
     }
 
-    /// Skips the task where the condition is false. Called again, all conditions must hold.
+    /// Skips the task if the condition is false. After several calls, all conditions must be true.
     pub fn when(mut self, condition: bool) -> Task<T> {
         self.condition &= condition;
         self
     }
 
-    /// Starts only after the other task has completed; skipped where that ends otherwise.
+    /// Starts the task only after the other one has completed. If that one ends in any other way, this task is skipped.
     ///
-    /// While it waits it holds no slot. A more urgent task draws the other one into its queue: an idle predecessor of a normal
-    /// task becomes normal, and the report says `promoted` of it. The handle must be of the same governor. The other task has to exist
-    /// first, so a cycle of order cannot be written.
+    /// A waiting task occupies no slot. An idle predecessor of a normal task is promoted to the normal queue; the
+    /// report marks it as `promoted`. The handle must come from the same governor. Because the other task must already
+    /// be declared, ordering cycles cannot be expressed.
     pub fn after(mut self, predecessor: &impl Predecessor) -> Task<T> {
         self.after.push((predecessor.governed().0, false));
         self
     }
 
-    /// Starts only after the other task has ended, however it ended. Otherwise as [`after`](Task::after).
+    /// Starts the task only after the other one has ended, with whatever outcome. Otherwise as [`after`](Task::after).
     pub fn after_settled(mut self, predecessor: &impl Predecessor) -> Task<T> {
         self.after.push((predecessor.governed().0, true));
         self
     }
 
-    /// Asks the condition in the task's own tick, when it is about to start, and skips it where the answer is
-    /// no. After a monkey's delay, not before it. Called again, the condition given last is asked first.
+    /// Evaluates the condition when the task is about to start, in the task's own tick and after any monkey's delay,
+    /// and skips the task if it is false. After several calls, the condition given last is evaluated first.
     ///
     /// # Panics
-    /// Never; a condition that panics makes the task's outcome
-    /// [`Outcome::Panicked`](crate::Outcome::Panicked).
+    /// Never. If the condition panics, the task's outcome is [`Outcome::Panicked`](crate::Outcome::Panicked).
     pub fn when_at_start(mut self, condition: impl FnOnce() -> bool + Send + 'static) -> Task<T> {
         self.body = Box::pin(WhenAtStart::new(condition, self.body));
         self
     }
 
-    /// An idle task's own deadline, counted from its declaration: if it has not started by then, it moves to
-    /// the head of the normal queue, with what it comes after. It still waits for a slot and for the pulse.
+    /// Sets a deadline for the start of an idle task, counted from its declaration. If it has not started by then, it
+    /// moves to the head of the normal queue, with its predecessors. It still waits for a slot and for the pulse.
     ///
-    /// For a normal task the declaration is invalid.
+    /// On a normal task this makes the declaration invalid.
     pub fn no_later_than(mut self, limit: Duration) -> Task<T> {
         self.no_later_than = Some(limit);
         self
     }
 
-    /// Keeps the [`Monkey`](crate::Monkey) away from this task: its being late would harm.
+    /// Excludes this task from the [`Monkey`](crate::Monkey), because a delay would do harm.
     pub fn never_delay(mut self) -> Task<T> {
         self.never_delay = true;
         self
     }
 
-    /// Ends the task this long after its start. More than zero; default: no limit.
+    /// Ends the task this long after its start. Must be more than zero. Default: no limit.
     ///
-    /// Judged between polls, the future first: one that is ready at its last poll has completed. The future
-    /// is dropped and the slot free. A blocking closure goes on: see [`Task::blocking`].
+    /// The limit is checked between polls: a future that is ready at its last poll has completed. Otherwise the future
+    /// is dropped and the slot is freed. A blocking closure continues to run; see [`Task::blocking`].
     pub fn timeout(mut self, limit: Duration) -> Task<T> {
         self.timeout = Some(limit);
         self

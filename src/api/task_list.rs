@@ -1,12 +1,12 @@
-//! Several tasks declared at once.
+//! Lists of tasks that are declared together.
 
 use crate::api::governor::Governor;
 use crate::api::handle::TaskHandle;
 use crate::api::task::Task;
 
-/// Tasks that [`Governor::govern_all`] takes: an array, a `Vec`, or a tuple of up to twelve. The trait is sealed.
+/// A list of tasks for [`Governor::govern_all`]: an array, a `Vec`, or a tuple of up to twelve. This trait is sealed.
 pub trait TaskList: sealed::Sealed {
-    /// Their handles, in the same shape.
+    /// The handles, in the same shape as the tasks.
     type Handles;
 
     #[doc(hidden)]

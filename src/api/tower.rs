@@ -14,8 +14,8 @@ use crate::api::governor::Governor;
 
 use crate::api::guard::InFlightGuard;
 
-/// Counts each request as in flight from the call until its response is ready; a body that is streamed after that is
-/// not counted. [`Governor::in_flight_layer`] makes it.
+/// A `tower` layer that counts each request as in flight from the call until its response is ready. A body that is
+/// streamed afterwards is not counted. Returned by [`Governor::in_flight_layer`].
 #[derive(Clone)]
 #[must_use = "a layer counts nothing until it wraps a service"]
 pub struct InFlightLayer<N> {
@@ -23,7 +23,7 @@ pub struct InFlightLayer<N> {
     name: Arc<N>,
 }
 
-/// The service that [`InFlightLayer`] makes.
+/// The service that [`InFlightLayer`] wraps around another one.
 #[derive(Clone)]
 #[must_use = "a service does nothing until it is called"]
 pub struct CountInFlight<S, N> {
@@ -33,10 +33,11 @@ pub struct CountInFlight<S, N> {
 }
 
 impl Governor {
-    /// A `tower` layer that takes an in-flight guard a request, under the name that `name` gives it. Feature `tower`.
+    /// Returns a `tower` layer that counts each request as in flight, under the name that `name` returns for it.
+    /// Feature `tower`.
     ///
-    /// Use the route, not the path: each name is kept for as long as a request of it is in flight, and shown in the
-    /// report.
+    /// Return the route, not the path: each name is kept for as long as one of its requests is in flight, and may be
+    /// shown in the report.
     pub fn in_flight_layer<N>(&self, name: N) -> InFlightLayer<N> {
         InFlightLayer { governor: self.clone(), name: Arc::new(name) }
     }
@@ -70,7 +71,7 @@ where
     }
 }
 
-/// A response that is counted until it is ready or dropped.
+/// The response future of [`CountInFlight`]: counts its request until it is ready or dropped.
 #[pin_project]
 #[must_use = "a future does nothing until it is polled"]
 pub struct Counted<F> {

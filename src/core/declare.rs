@@ -91,7 +91,7 @@ impl Core {
             let known = self.table.get(predecessor);
             // Forgotten since, its handle still knows how it ended.
             let outcome = known.map_or(told, |record| record.outcome.clone());
-            let name = known.map_or("a task that ended long ago".into(), |record| record.name.clone());
+            let name = known.map_or("a task that is no longer listed".into(), |record| record.name.clone());
             let number = known.map(|record| record.number);
             let aside = known.is_some_and(|record| record.aside);
             let awaits_the_end =

@@ -1,4 +1,4 @@
-//! What callers can do wrong, and what a handle says when its task gave no value.
+//! The error types: of a task without a value, of a replay, of a configuration.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -11,9 +11,9 @@ use crate::model::outcome::Outcome;
 /// Any error a task may return.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a task gave no value: its name, its [`Outcome`] and, where it failed, the error it returned.
+/// Why a task has no value: its name, its [`Outcome`] and, if it failed, the error it returned.
 ///
-/// Cheap to clone. [`Error::source`] is the task's own error where there is one.
+/// Cheap to clone. [`Error::source`] returns the task's own error, if there is one.
 #[derive(Clone)]
 pub struct TaskError(Arc<Inner>);
 
@@ -42,12 +42,13 @@ impl TaskError {
         TaskError(Arc::new(Inner { task: task.into(), why: Why::Cycle(path), source: None }))
     }
 
-    /// The name of the task that was waited for, as the report shows it.
+    /// Returns the name of the task that was waited for, as shown in the report.
     pub fn task(&self) -> &str {
         &self.0.task
     }
 
-    /// How the task ended. `None` where it has not: the wait was refused, see [`is_cycle`](TaskError::is_cycle).
+    /// Returns the task's outcome, or `None` if it has not ended because the wait was rejected; see
+    /// [`is_cycle`](TaskError::is_cycle).
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.0.why {
             Why::Ended(outcome) => Some(outcome),
@@ -55,12 +56,14 @@ impl TaskError {
         }
     }
 
-    /// The wait would have closed a cycle of tasks that wait for each other, or of a task with itself.
+    /// Returns whether the wait was rejected because it would have closed a cycle of tasks that wait for each other, or
+    /// of a task with itself.
     pub fn is_cycle(&self) -> bool {
         !self.cycle_path().is_empty()
     }
 
-    /// The names along that cycle; it begins and ends with the task that was about to wait. Empty otherwise.
+    /// Returns the names along the cycle, beginning and ending with the task that tried to wait. Empty if there is no
+    /// cycle.
     pub fn cycle_path(&self) -> &[String] {
         match &self.0.why {
             Why::Cycle(path) => path,
@@ -68,37 +71,37 @@ impl TaskError {
         }
     }
 
-    /// The task returned `Err`.
+    /// Returns whether the task returned `Err`.
     pub fn is_failed(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Failed(_)))
     }
 
-    /// The task panicked.
+    /// Returns whether the task panicked.
     pub fn is_panicked(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Panicked(_)))
     }
 
-    /// The task's `timeout` passed.
+    /// Returns whether the task's `timeout` passed.
     pub fn is_timed_out(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::TimedOut { .. }))
     }
 
-    /// The task's condition was false, or a predecessor did not complete.
+    /// Returns whether the task was skipped: its condition was false, or a predecessor did not complete.
     pub fn is_skipped(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Skipped(_)))
     }
 
-    /// The task was cancelled: by its handle, by a shutdown, or because the runtime went away.
+    /// Returns whether the task was cancelled: through its handle, by a shutdown, or by the loss of the runtime.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Cancelled(_)))
     }
 
-    /// The task was left behind while its code was still running.
+    /// Returns whether the task was abandoned while its code was still running.
     pub fn is_abandoned(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Abandoned))
     }
 
-    /// The task was declared wrongly.
+    /// Returns whether the task's declaration was invalid.
     pub fn is_invalid(&self) -> bool {
         matches!(self.outcome(), Some(Outcome::Invalid(_)))
     }
@@ -118,7 +121,7 @@ impl fmt::Display for TaskError {
         match &self.0.why {
             Why::Ended(outcome) => write!(f, "task {:?} {outcome}", self.0.task),
             Why::Cycle(path) => {
-                write!(f, "waiting for task {:?} would never end: ", self.0.task)?;
+                write!(f, "waiting for task {:?} would deadlock: ", self.0.task)?;
                 let path: Vec<String> = path.iter().map(|name| format!("{name:?}")).collect();
                 f.write_str(&path.join(" waits for "))
             }
@@ -149,22 +152,22 @@ impl ReplayError {
         ReplayError(why)
     }
 
-    /// The profile has a value that is not allowed; [`Error::source`] is the [`ConfigError`].
+    /// Returns whether the profile has an invalid value; [`Error::source`] then returns the [`ConfigError`].
     pub fn is_profile(&self) -> bool {
         matches!(self.0, Unplayable::Profile(_))
     }
 
-    /// The report is of a form that this version does not know.
+    /// Returns whether the report has a format version that this library does not support.
     pub fn is_version(&self) -> bool {
         matches!(self.0, Unplayable::Version(_))
     }
 
-    /// The report does not say when its tasks were polled.
+    /// Returns whether the report lacks the segments that say when its tasks were polled.
     pub fn is_no_segments(&self) -> bool {
         self.0 == Unplayable::NoSegments
     }
 
-    /// The report was taken before all of its tasks had ended.
+    /// Returns whether the report was taken before all of its tasks had ended.
     pub fn is_unended(&self) -> bool {
         matches!(self.0, Unplayable::Unended(_))
     }
@@ -173,15 +176,18 @@ impl ReplayError {
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Unplayable::Profile(error) => write!(f, "the profile is wrong: {error}"),
+            Unplayable::Profile(error) => write!(f, "invalid profile: {error}"),
             Unplayable::Version(version) => {
-                write!(f, "a report of version {version}; this library replays version 1")
+                write!(f, "unsupported report version {version}; supported: 1")
             }
-            Unplayable::NoSegments => f.write_str(
-                "the report does not say when its tasks were polled; build the governor with `record_segments()`",
-            ),
+            Unplayable::NoSegments => {
+                f.write_str("the report has no segments; build the governor with `record_segments()`")
+            }
             Unplayable::Unended(tasks) => {
-                write!(f, "{tasks} tasks had not ended when the report was taken; take it with `finished().await`")
+                write!(
+                    f,
+                    "{tasks} tasks had not ended when the report was taken; take it with `finished().await`"
+                )
             }
         }
     }
@@ -196,7 +202,7 @@ impl Error for ReplayError {
     }
 }
 
-/// What is wrong with a configuration: every bad field at once, each with its value and what is allowed.
+/// An invalid configuration: lists every invalid field with its value and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     kind: Kind,
@@ -215,8 +221,7 @@ impl ConfigError {
     }
 
     pub(crate) fn no_runtime() -> ConfigError {
-        let problem =
-            "runtime: no tokio runtime is running here; call build() inside one, or give `.runtime(handle)`";
+        let problem = "runtime: none found; call build() inside a tokio runtime, or set `.runtime(handle)`";
         ConfigError { kind: Kind::NoRuntime, problems: vec![problem.to_owned()] }
     }
 
@@ -242,17 +247,17 @@ impl ConfigError {
             .map_or(Ok(()), Err)
     }
 
-    /// A field has a value that is not allowed.
+    /// Returns whether the errors are invalid field values only.
     pub fn is_value(&self) -> bool {
         self.kind == Kind::Value
     }
 
-    /// There was no tokio runtime to take.
+    /// Returns whether no tokio runtime was found.
     pub fn is_no_runtime(&self) -> bool {
         self.kind == Kind::NoRuntime
     }
 
-    /// One line a bad field, in the form `field: value; what is allowed`.
+    /// Returns one line per invalid field, in the form `field: value; allowed: values`.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }

@@ -1,4 +1,4 @@
-//! What happens in a run.
+//! The events of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::model::gate_state::GateState;
 use crate::model::outcome::Outcome;
 use crate::model::queue::Queue;
 
-/// Something that happened in a run.
+/// An event of a run; see [`Governor::events`](crate::Governor::events).
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -16,105 +16,105 @@ pub enum Event {
     /// A task was declared.
     #[non_exhaustive]
     Declared {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
-        /// In which queue it waits.
+        /// The queue it waits in.
         queue: Queue,
     },
-    /// A task got its slot; its first poll comes next.
+    /// A task got a slot; its first poll follows.
     #[non_exhaustive]
     Started {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
     },
     /// The monkey's delay of a task began.
     #[non_exhaustive]
     Delayed {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
     },
-    /// A task's handle is resolved.
+    /// A task's handle was resolved.
     #[non_exhaustive]
     Ended {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
-        /// How it ended.
+        /// The task's outcome.
         outcome: Outcome,
     },
-    /// A governed poll has held the lane for `stuck_after`: the lane goes on without it.
+    /// A governed poll has blocked the lane for `stuck_after`; another lane continues without it.
     #[non_exhaustive]
     Stuck {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
     },
     /// A task has been running for 30 s.
     #[non_exhaustive]
     Slow {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
     },
-    /// A normal task, the first of its queue, waits for a slot, and for a minute none of them got one: those that hold the slots may
-    /// never end.
+    /// The first task of the normal queue waits for a slot, and no task of that queue has got one for a minute: the
+    /// running tasks may never end.
     #[non_exhaustive]
     Starved {
-        /// Its name, as declared.
+        /// The task's name, as declared.
         task: Arc<str>,
-        /// How many tasks were declared before it.
+        /// The number of tasks declared before it.
         number: u64,
-        /// Since when it has waited for a slot, since `build()`.
+        /// When it began to wait for a slot, since `build()`.
         since: Duration,
-        /// Who holds the slots, as declared: the first 16.
+        /// The names of the running tasks, as declared; the first 16.
         behind: Vec<Arc<str>>,
     },
     /// The gate of the idle queue opened.
     #[non_exhaustive]
     GateOpened {
-        /// By what, when, and what held it last.
+        /// The gate's state: what opened it and when, and what had kept it shut.
         gate: GateState,
     },
-    /// A worker's loop did not come round for 50 ms or more. Told when it is first seen: it may go on.
+    /// A worker was blocked for 50 ms or more. Sent when it is first detected; the worker may still be blocked.
     #[non_exhaustive]
     LongTask {
         /// When it began, since `build()`.
         start: Duration,
-        /// How long it had lasted when it was seen.
+        /// How long it had lasted when it was detected.
         length: Duration,
-        /// Who filled most of it: a governed task, an observed future, a span; else "unknown", with the worker where that is
-        /// known.
+        /// What it is attributed to: the governed task, observed future or span that accounts for at least half of it.
+        /// Otherwise "unknown", with the worker if known.
         who: Arc<str>,
     },
-    /// The whole process did not run for 50 ms or more: it was stopped, or the machine was. Told when it is first seen.
+    /// The whole process was stopped for 50 ms or more, or did not get the CPU. Sent when it is first detected.
     #[non_exhaustive]
     Stopped {
         /// When it began, since `build()`, to within 10 ms.
         start: Duration,
-        /// How long it had lasted when it was seen.
+        /// How long it had lasted when it was detected.
         length: Duration,
     },
-    /// A thread was wanted and could not be had; whoever wanted it waits or does without.
+    /// A thread could not be obtained. The component that needs it waits or works without it.
     #[non_exhaustive]
     NoThread {
-        /// For what: the lane that goes on without a stuck poll, a blocking task, the sampler.
+        /// The component that needs it: the lane that replaces a stuck one, a blocking task, or the sampler.
         wanted: Arc<str>,
     },
-    /// Nothing new starts any more.
+    /// The governor is shutting down; no further task starts.
     ShuttingDown,
-    /// The listener was too slow: this many events were dropped before the next one.
+    /// The listener was too slow: events were lost before the next one.
     #[non_exhaustive]
     Lagged {
-        /// How many.
+        /// The number of lost events.
         missed: u64,
     },
 }

@@ -1,24 +1,26 @@
-//! When the gate opens and what holds starts after it: what the builder was given.
+//! The gate's configuration.
 
 use std::time::Duration;
 
-/// When the gate of the idle queue opens, and what holds idle starts afterwards; see [`Builder`](crate::Builder).
+/// The configuration of the idle queue's gate and of holds after its opening. Set by the methods of
+/// [`Builder`](crate::Builder) of the same names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GateRules {
-    /// How long the application must have been quiet.
+    /// The length of the quiet window.
     pub quiet: Duration,
-    /// When it opens whatever happens, counted from the first idle task that waits.
+    /// The time after which the gate opens in any case, counted from the first waiting idle task.
     pub gate_timeout: Duration,
-    /// The most requests in flight at which the application still counts as quiet.
+    /// The maximum number of requests in flight at which the application counts as quiet.
     pub max_in_flight: usize,
-    /// Whether the window begins only at [`Governor::ready`](crate::Governor::ready).
+    /// Whether the quiet window starts only at [`Governor::ready`](crate::Governor::ready).
     pub await_ready: bool,
-    /// Whether a future of the application's takes the window's place.
+    /// Whether [`interactive_when`](crate::Builder::interactive_when) replaces the quiet window.
     pub interactive: bool,
-    /// After the opening: how long the application must have been free of long tasks for the next idle start.
+    /// How long the application must have been quiet again for an idle start after the opening.
     pub resume_quiet: Duration,
-    /// How long normal tasks may keep the idle queue from every slot, and a busy application one idle start.
+    /// The maximum time for which a busy application holds one idle start, and for which normal tasks may occupy every
+    /// slot once the gate is open.
     pub max_hold: Duration,
 }

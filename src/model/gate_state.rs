@@ -1,4 +1,4 @@
-//! How the gate stands, in the words of code, log, report and page alike.
+//! The gate's state, worded once for code, log, report and page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::base::text::Plain;
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum OpenedBy {
-    /// The application was quiet for a whole window.
+    /// The application was quiet for a whole quiet window.
     Quiet,
-    /// The timeout passed, counted from the first idle task that waited.
+    /// [`gate_timeout`](crate::Builder::gate_timeout) passed, counted from the first waiting idle task.
     Timeout,
     /// [`Governor::open_gate`](crate::Governor::open_gate) was called.
     Manual,
@@ -22,7 +22,7 @@ pub enum OpenedBy {
     Interactive,
 }
 
-/// What holds the gate shut, or held it last.
+/// Why idle tasks wait: what keeps the gate shut, or holds an idle start after its opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -30,39 +30,40 @@ pub enum OpenedBy {
 pub enum WaitReason {
     /// [`Governor::ready`](crate::Governor::ready) has not been called.
     NotReady,
-    /// No idle task waits.
+    /// No idle task is waiting.
     NoIdleTask,
     /// The future given to [`interactive_when`](crate::Builder::interactive_when) has not resolved.
     NotInteractive,
-    /// The window has begun and nothing disturbed it.
+    /// The quiet window has started and is not over; nothing has disturbed it.
     Window,
-    /// A worker's loop did not come round for 50 ms or more.
+    /// A worker was blocked for 50 ms or more.
     #[non_exhaustive]
     LongTask {
-        /// When it ended or was last seen, since `build()`.
+        /// When it ended or was last detected, since `build()`.
         at: Duration,
         /// How long it lasted.
         length: Duration,
-        /// Who did it: a governed task, an observed future, a span; else "unknown", with the worker where that is known.
+        /// What it is attributed to: a governed task, an observed future or a span. Otherwise "unknown", with the
+        /// worker if known.
         who: Arc<str>,
     },
-    /// The whole process did not run for 50 ms or more.
+    /// The whole process was stopped for 50 ms or more.
     #[non_exhaustive]
     Stopped {
-        /// When it ran again, since `build()`.
+        /// When it resumed, since `build()`.
         at: Duration,
         /// How long it was stopped.
         length: Duration,
     },
-    /// More than `max_in_flight` guards were held.
+    /// More than `max_in_flight` requests were in flight.
     #[non_exhaustive]
     InFlight {
-        /// Which, with their counts.
+        /// The number of requests and their names with counts, as text.
         requests: Arc<str>,
     },
 }
 
-/// How the gate stands.
+/// The state of the idle queue's gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -73,17 +74,17 @@ pub enum GateState {
     Open {
         /// What opened it.
         by: OpenedBy,
-        /// When, since `build()`.
+        /// When it opened, since `build()`.
         at: Duration,
-        /// What held it last.
+        /// What kept it shut until then.
         shut_by: WaitReason,
     },
     /// Idle tasks wait.
     #[non_exhaustive]
     Shut {
-        /// What holds it.
+        /// What keeps it shut.
         why: WaitReason,
-        /// The earliest moment, since `build()`, at which it can open if nothing else happens.
+        /// The earliest time, since `build()`, at which it can open. `None` if that depends on the application.
         until: Option<Duration>,
     },
 }

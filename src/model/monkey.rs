@@ -1,18 +1,19 @@
-//! The monkey: one task is delayed on purpose, to learn whether it really must be early.
+//! The monkey: delays one task on purpose, to test whether it must run early.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// A deliberate delay of one task, picked when [`report()`](crate::Governor::report) is called among the tasks
-/// that have not started.
+/// A deliberate delay of one task, to test whether anything depends on its running early. The victim is selected among
+/// the tasks that have not started when [`Governor::report`](crate::Governor::report) is called.
 ///
-/// The victim waits from the moment at which it would have started and holds no slot meanwhile. A
-/// [`demand`](crate::TaskHandle::demand) ends the delay; the report says so: it is the strongest sign that the
-/// task was needed early.
+/// The delay begins when the victim would have started; it occupies no slot meanwhile. A
+/// [`demand`](crate::TaskHandle::demand) ends the delay and is recorded in the report, as evidence that the task is
+/// needed early.
 ///
-/// **Only for tasks that may be late without harming data.** The usual delay is 60 s, as in the web mail
-/// client whose governor has one.
+/// **Use it only where a late task cannot harm data**; exclude others with
+/// [`Task::never_delay`](crate::Task::never_delay). The usual delay is 60 s, as in the startup governor of a large web
+/// mail client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monkey {
     pub(crate) choice: Choice,
@@ -29,19 +30,18 @@ pub(crate) enum Choice {
 impl Monkey {
     pub(crate) const DEFAULT_DELAY: Duration = Duration::from_secs(60);
 
-    /// Delays a task drawn at random. The seed stands in the report; see
-    /// [`Builder::seed`](crate::Builder::seed).
+    /// Delays a task selected at random. The report contains the seed; see [`Builder::seed`](crate::Builder::seed).
     pub fn random(delay: Duration) -> Monkey {
         Monkey { choice: Choice::Random, delay }
     }
 
-    /// Delays the task that is shown under this name: `name`, or `name#2` for the second one that was declared so. If there is none, or it has started, nothing is delayed and the
-    /// report says so.
+    /// Delays the task that is shown under this name: `name`, or `name#2` for the second one declared as `name`. If there is
+    /// none, or it has already started, nothing is delayed and the report says so.
     pub fn task(name: impl Into<Cow<'static, str>>, delay: Duration) -> Monkey {
         Monkey { choice: Choice::Task(name.into()), delay }
     }
 
-    /// Delays the task that was declared `index`-th, counted from 0.
+    /// Delays the task with this position in the order of declaration, counted from 0.
     pub fn index(index: usize, delay: Duration) -> Monkey {
         Monkey { choice: Choice::Index(index), delay }
     }
@@ -67,29 +67,30 @@ impl fmt::Display for Monkey {
     }
 }
 
-/// What became of the monkey's delay.
+/// The result of the monkey's delay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Delivery {
-    /// A random monkey found nobody: each task had started or ended, was demanded, or was declared `never_delay`.
+    /// No task was eligible for a random delay: each had started or ended, was demanded, or was declared with
+    /// [`Task::never_delay`](crate::Task::never_delay).
     NoneEligible,
-    /// The task that was asked for had started.
+    /// The requested task had already started.
     AlreadyStarted,
-    /// The task that was asked for is declared with [`Task::never_delay`](crate::Task::never_delay).
+    /// The requested task was declared with [`Task::never_delay`](crate::Task::never_delay).
     Excluded,
-    /// No task of that name or number was declared.
+    /// No task of the requested name or number was declared.
     Unknown,
-    /// The victim is picked; its turn has not come.
+    /// The victim is selected; its delay has not begun.
     Pending,
-    /// The delay has begun and not ended.
+    /// The delay is in progress.
     Delaying,
-    /// The victim waited the whole delay.
+    /// The victim was delayed for the whole time.
     Delivered,
-    /// The victim was demanded before the delay was over: somebody needed it.
+    /// The victim was demanded before the delay was over: it is needed early.
     Demanded,
-    /// The victim ended before its turn came: it was cancelled, or a predecessor did not complete.
+    /// The victim ended before its delay began: it was cancelled, or a predecessor did not complete.
     NotDelivered,
 }
 
@@ -97,12 +98,12 @@ impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Delivery::NoneEligible => "not delivered: no task was eligible",
-            Delivery::AlreadyStarted => "not delivered: had already started",
+            Delivery::AlreadyStarted => "not delivered: already started",
             Delivery::Excluded => "not delivered: declared never_delay",
             Delivery::Unknown => "not delivered: no such task",
-            Delivery::Pending => "its turn has not come",
+            Delivery::Pending => "pending",
             Delivery::Delaying => "still delayed",
-            Delivery::Delivered => "delayed to the end",
+            Delivery::Delivered => "delayed in full",
             Delivery::Demanded => "demanded before the delay was over",
             Delivery::NotDelivered => "not delivered: ended before its turn",
         })

@@ -1,11 +1,11 @@
-//! How a task ended. An outcome is data, not an error: a boot goes on whatever its tasks do.
+//! How a task ended. An outcome is data, not an error: a failed task does not stop the boot.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// How one task ended.
+/// How a task ended.
 ///
-/// `Display` gives the words that the table of a [`Report`](crate::Report) shows.
+/// `Display` prints the text shown in the table of a [`Report`](crate::Report).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "kind", content = "detail"))]
@@ -13,24 +13,24 @@ use std::sync::Arc;
 pub enum Outcome {
     /// The future returned its value.
     Completed,
-    /// The future returned `Err`; the text is the error's `Display`.
+    /// The future returned `Err`; the text is the error's `Display` output.
     Failed(Arc<str>),
-    /// The closure, a poll or the destructor of the future that had ended panicked; the text is the panic's message. A destructor
-    /// that panics after a timeout or a cancellation is caught and logged, and the outcome stays what it was.
+    /// The closure, a poll or the destructor of the completed future panicked; the text is the panic's message. A panic
+    /// in a destructor after a timeout or a cancellation is caught and logged and does not change the outcome.
     Panicked(Arc<str>),
-    /// The task's own `timeout` passed. `still_running` where it could not be dropped: it blocks.
+    /// The task's own `timeout` passed.
     TimedOut {
-        /// Whether its code may still be running: a blocking closure cannot be stopped from outside.
+        /// Whether its code may still be running, because a blocking closure cannot be stopped from outside.
         still_running: bool,
     },
-    /// The task never started, and nobody stopped it.
+    /// The task did not start because of its condition or a predecessor.
     Skipped(SkipReason),
-    /// The task was stopped before it ended by itself.
+    /// The task was cancelled before it ended by itself.
     Cancelled(CancelReason),
-    /// Nobody waits for it any more, but its code may still be running: it blocks, or it was inside a poll
-    /// when the shutdown's deadline came.
+    /// The task was cancelled or shut down while its code could not be stopped: a blocking closure, or a poll in
+    /// progress at the shutdown's deadline. The code may still be running.
     Abandoned,
-    /// It was declared wrongly and never queued; the text says what is allowed.
+    /// The declaration was invalid and the task was never queued; the text says what is allowed.
     Invalid(Arc<str>),
 }
 
@@ -56,23 +56,23 @@ pub enum CancelReason {
     Requested,
     /// [`Governor::shutdown`](crate::Governor::shutdown) was called.
     Shutdown,
-    /// The tokio runtime went away.
+    /// The tokio runtime was shut down.
     RuntimeGone,
 }
 
 impl Outcome {
-    /// Whether the task returned its value.
+    /// Returns whether the task returned its value.
     pub fn is_completed(&self) -> bool {
         matches!(self, Outcome::Completed)
     }
 
-    /// Whether the task's code ran to its own end, well or badly: completed, failed or panicked.
+    /// Returns whether the task's code ended by itself: completed, failed or panicked.
     pub fn ran_to_its_end(&self) -> bool {
         matches!(self, Outcome::Completed | Outcome::Failed(_) | Outcome::Panicked(_))
     }
 
-    /// One word for counting: `completed`, `failed`, `panicked`, `timed out`, `skipped`, `cancelled`,
-    /// `abandoned` or `invalid`.
+    /// Returns the kind of outcome: `completed`, `failed`, `panicked`, `timed out`, `skipped`, `cancelled`, `abandoned`
+    /// or `invalid`.
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Completed => "completed",

@@ -1,4 +1,4 @@
-//! How hard the governor may work: concurrency, delay, pulse; with the text form that a shell can set.
+//! The profile: concurrency, delay, pulse and monkey, with a text form for configuration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,14 @@ use std::time::Duration;
 use crate::model::error::ConfigError;
 use crate::model::monkey::Monkey;
 
-/// How many tasks may be in flight, when the first may start and how long the rest between two starts is.
+/// The rate limits of a governor: how many tasks may run at once, when the first one starts, and the pause between two
+/// starts.
 ///
 /// The defaults (3, 1 ms, 1 ms) are those of the startup governor of a large web mail client.
 ///
-/// A profile has a text form, for configuration files, flags and environment variables: `key=value` pairs
-/// with commas between them. A bare number is milliseconds; `ns`, `us`, `ms` and `s` are understood. Keys that are
-/// not named keep their default.
+/// A profile has a text form for configuration files, flags and environment variables: `key=value` pairs separated by
+/// commas. The units `ns`, `us`, `ms` and `s` are supported; a number without a unit is in milliseconds. Missing keys
+/// keep their default.
 ///
 /// ```
 /// use afterboot::Profile;
@@ -47,24 +48,25 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The most tasks in flight at once, awaits included, over both queues. 1 to 1024; default 3.
+    /// Sets the maximum number of running tasks over both queues, including tasks that are awaiting something. 1 to
+    /// 1024. Default: 3.
     ///
-    /// Demanded tasks may go over it; they count, so the next ordinary start waits.
+    /// Demanded tasks may exceed the limit. They are counted, so the next ordinary start waits.
     pub fn concurrency(mut self, tasks: usize) -> Profile {
         self.concurrency = tasks;
         self
     }
 
-    /// The time from the first declared task to the first start. Default 1 ms; 0 is allowed.
+    /// Sets the time from the first declaration to the first start. 0 is allowed. Default: 1 ms.
     pub fn delay(mut self, delay: Duration) -> Profile {
         self.delay = delay;
         self
     }
 
-    /// The rest between two starts: a task starts no sooner than this after the first poll of the previous
-    /// start ended. Default 1 ms; 0 means that a start takes one tick of the event loop.
+    /// Sets the pause between two starts: a task starts no earlier than this after the end of the first poll of the
+    /// previously started one. With 0, each start still takes one tick of the event loop. Default: 1 ms.
     ///
-    /// tokio's timers have steps of one millisecond and round up, so 1 ms costs about 2 ms a start.
+    /// tokio's timers have a resolution of one millisecond and round up, so a pulse of 1 ms takes about 2 ms per start.
     pub fn pulse(mut self, pulse: Duration) -> Profile {
         self.pulse = pulse;
         self
@@ -83,7 +85,8 @@ impl Profile {
         Err(ConfigError::value(format!("concurrency: {}; allowed: 1 to {MAX_CONCURRENCY}", self.concurrency)))
     }
 
-    /// Sets what the text names and leaves the rest. Every bad pair is reported, and then nothing is set.
+    /// Sets the keys in the text and leaves the others. If any pair is invalid, all invalid ones are reported and
+    /// nothing is set.
     pub(crate) fn set(&mut self, text: &str) -> Result<(), ConfigError> {
         let mut changed = self.clone();
         let mut monkey_delay = None;
@@ -137,7 +140,7 @@ impl FromStr for Profile {
     type Err = ConfigError;
 
     /// # Errors
-    /// Names each bad key with its value and what is allowed.
+    /// Returns a [`ConfigError`] that lists each invalid key with its value and the allowed values.
     fn from_str(text: &str) -> Result<Profile, ConfigError> {
         let mut profile = Profile::default();
         profile.set(text)?;

@@ -1,13 +1,13 @@
 //! The two queues.
 
-/// In which of the two queues a task waits.
+/// The queue a task waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Queue {
-    /// Starts as soon as a slot and the pulse allow it.
+    /// Tasks start as soon as a slot is free and the pulse allows it.
     Normal,
-    /// Starts once the gate is open: when the application is quiet, or at the timeout.
+    /// Tasks start once the gate is open: when the application is quiet, or after `gate_timeout`.
     Idle,
 }

@@ -1,4 +1,4 @@
-//! Which tasks set the end of a run.
+//! The critical chain: the tasks that determined the end of a run.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -9,18 +9,18 @@ use crate::model::profile::Profile;
 use crate::model::queue::Queue;
 
 impl Report {
-    /// The numbers of the tasks that set the end, in the order in which they ran: the critical chain.
+    /// Returns the critical chain: the numbers of the tasks that determined the end of the run, in the order in which
+    /// they ran.
     ///
-    /// Its last task is the one in scope that finished last. From each task it goes back over what that one
-    /// waited for last before it started:
+    /// The last task of the chain is the one in scope that finished last. Each task is preceded by what it waited for
+    /// last before it started:
     ///
-    /// 1. the gate, for an idle task that it held until nothing else did: the chain begins here, since no task
-    ///    is to blame;
-    /// 2. a slot, where a task ended while this one waited and all of `concurrency` were in flight just
-    ///    before: the last such end goes on the chain. A demanded task does not wait for slots;
-    /// 3. otherwise, of the tasks it was declared to come after, the one that finished last.
+    /// 1. the gate, if an idle task waited for it longer than for anything else: the chain begins with that task;
+    /// 2. a slot, if a task ended while this one waited and `concurrency` tasks were running until then: the chain
+    ///    continues with the last such task. A demanded task does not wait for slots;
+    /// 3. otherwise, the predecessor that finished last.
     ///
-    /// Pulses are not looked at, nor slots that were lent. Empty where no task in scope has started and finished.
+    /// Pulses and lent slots are not considered. Empty if no task in scope has started and finished.
     pub fn critical_chain(&self) -> Vec<u64> {
         let Some(last) =
             self.tasks.iter().filter(|task| ran(task).is_some()).max_by_key(|task| task.finished)

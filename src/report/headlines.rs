@@ -1,4 +1,4 @@
-//! The four sentences that say what a run was like.
+//! The summary of a run in four sentences.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,18 +22,18 @@ pub(super) struct Sentence(pub(super) Vec<Piece>);
 #[derive(Debug)]
 pub(super) enum Piece {
     Words(Cow<'static, str>),
-    /// Of a task, or of whoever froze the application: on one line and cut.
+    /// Of a task, or of what a long task is attributed to: on one line and cut.
     Name(String),
     /// Another text from outside, on one line and cut.
     Foreign(String),
 }
 
 impl Report {
-    /// Four sentences: what ran and what was skipped or held; when and why the gate opened; what froze the
-    /// application longest and who did it; which chain of tasks set the end (see
+    /// Returns a summary in four sentences: what ran, and what was skipped or held; when and why the gate opened; the
+    /// longest long task and its attribution; which chain of tasks determined the end (see
     /// [`critical_chain`](Report::critical_chain)).
     ///
-    /// Names in them are cut, and stripped of whatever could move a cursor or turn the line.
+    /// Names in them are shortened, and control characters and direction marks are removed.
     pub fn headlines(&self) -> [String; 4] {
         self.sentences().map(|sentence| sentence.to_string())
     }
@@ -105,8 +105,8 @@ impl Report {
             }
         }
         if let Some(why) = &self.interactive_failed {
-            says = says.words(" interactive_when gave no answer (").foreign(why);
-            says = says.words("), so the quiet window decided.");
+            says = says.words(" interactive_when failed (").foreign(why);
+            says = says.words("), so the quiet window was used.");
         }
         says
     }
@@ -118,20 +118,23 @@ impl Report {
         }
         let stopped: Duration =
             self.stops.iter().map(|stop| stop.length).fold(Duration::ZERO, Duration::saturating_add);
-        says.words(format!(" The process itself did not run for {}.", fit(stopped)))
+        says.words(format!(" The whole process was stopped for {}.", fit(stopped)))
     }
 
     fn longest_freeze(&self) -> Sentence {
         let says = Sentence::default();
         let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) else {
             return says.words(match self.cost.looks {
-                0 => "Nobody watched for long tasks: the probe runs only while idle tasks wait.",
-                _ => "Nothing froze the application: no long task was seen while the probe watched.",
+                0 => "Long tasks were not observed: the probe runs only while idle tasks wait.",
+                _ => "No long task was observed: no worker was blocked for 50 ms while the probe ran.",
             });
         };
         let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
-        let says =
-            says.words(format!("The longest freeze took {} at {}, by ", fit(worst.length), fit(worst.start)));
+        let says = says.words(format!(
+            "A worker was blocked for {} at {}, by ",
+            fit(worst.length),
+            fit(worst.start)
+        ));
         let says = match &worst.who {
             Some(name) => says.name(name),
             None => says.words("an unknown task"),
@@ -142,8 +145,10 @@ impl Report {
         };
         match count {
             1 => says.words("."),
-            _ => says
-                .words(format!("; {count} long tasks took {} beyond 50 ms each.", fit(self.blocking_time))),
+            _ => says.words(format!(
+                "; in total {count} long tasks exceeded 50 ms by {}.",
+                fit(self.blocking_time)
+            )),
         }
     }
 
@@ -159,10 +164,11 @@ impl Report {
         let end = fit(last.finished.unwrap_or_default());
         let begun = fit(first.started.unwrap_or_default());
         if tasks.len() == 1 {
-            let says = says.words(format!("The end, at {end}, was set by ")).name(&last.name);
+            let says = says.words(format!("The end, at {end}, was determined by ")).name(&last.name);
             return says.words(format!(" alone: it started at {begun} and ran {}.", fit(ran)));
         }
-        let mut says = says.words(format!("The end, at {end}, was set by a chain of {}: ", tasks.len()));
+        let mut says =
+            says.words(format!("The end, at {end}, was determined by a chain of {}: ", tasks.len()));
         for (place, task) in tasks.iter().enumerate() {
             let left_out = tasks.len().saturating_sub(2 * LISTED);
             match place {

@@ -3,11 +3,11 @@
 use super::Report;
 
 impl Report {
-    /// The report as one JSON object on several lines. `version` says which form it has; durations are
-    /// `{"secs", "nanos"}`.
+    /// Returns the report as one pretty-printed JSON object. `version` is the version of its format; durations have the
+    /// form `{"secs", "nanos"}`.
     ///
     /// # Panics
-    /// Never: all keys are strings, and no number is one that JSON lacks.
+    /// Never: all keys are strings and all numbers are finite.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report has only string keys and finite numbers")
     }

@@ -23,9 +23,9 @@ const SCRIPT: &str = concat!(
 );
 /// Of the two above, as the browser counts them; a test opens the page and says what they must be.
 const STYLE_HASH: &str = "sha256-hIx16CbG8tDB48uBw80+6ESmiyuiVjt+6XdHEaA3Gu0=";
-const SCRIPT_HASH: &str = "sha256-wBuRqB8q97cTar0OLgdYw4SZ5YH9EfFPtj/v54zyL0o=";
+const SCRIPT_HASH: &str = "sha256-/keppEhGz+pk9D3o6gVo/Z4saLHZCjf9u6CGuCpj11c=";
 
-const LABELS: [&str; 4] = ["What ran", "The gate", "The longest freeze", "What set the end"];
+const LABELS: [&str; 4] = ["Tasks", "Gate", "Long tasks", "Critical chain"];
 
 /// What the script draws from: the report itself, and what is put into words here so that there is one wording.
 #[derive(Serialize)]
@@ -34,16 +34,17 @@ struct Data<'a> {
     chain: Vec<u64>,
     /// How each task ended, in the order of `tasks`, then `late_tasks`.
     outcomes: Vec<String>,
-    /// Who did each of `long_tasks`.
+    /// What each of `long_tasks` is attributed to.
     culprits: Vec<String>,
-    /// Why each of `holds` was held.
+    /// The reason of each of `holds`.
     reasons: Vec<String>,
     gate: String,
 }
 
 impl Report {
-    /// The run as one HTML page: four sentences, a waterfall, a table. It loads nothing from anywhere, in light and dark,
-    /// and prints. The whole report stands in it as JSON, in the element `data` under the key `report`.
+    /// Returns the report as one self-contained HTML page with a summary, a waterfall chart and a table. The page loads
+    /// no other resource, has a light and a dark theme and can be printed. It contains the whole report as JSON, in the
+    /// element `data` under the key `report`.
     ///
     /// ```no_run
     /// # fn f(report: afterboot::Report) -> std::io::Result<()> {
@@ -52,7 +53,7 @@ impl Report {
     /// ```
     ///
     /// # Panics
-    /// Never: all keys are strings, and no number is one that JSON lacks.
+    /// Never: all keys are strings and all numbers are finite.
     pub fn to_html(&self) -> String {
         let mut page =
             String::with_capacity(TEMPLATE.len() + STYLE.len() + SCRIPT.len() + 1024 * self.tasks.len());
@@ -86,19 +87,19 @@ impl Report {
     fn write_facts(&self, page: &mut String) {
         let mut facts = vec![("profile", self.profile.clone()), ("taken at", fit(self.taken))];
         if let Some(monkey) = &self.monkey {
-            let victim = monkey.victim.as_deref().unwrap_or("nobody");
+            let victim = monkey.victim.as_deref().unwrap_or("no task");
             let text = format!("{victim} by {}; {} (seed {})", fit(monkey.delay), monkey.delivery, self.seed);
             facts.push(("monkey", text));
         }
-        for (label, count) in [("declared late", self.late), ("ended long ago, not shown", self.forgotten)] {
+        for (label, count) in [("declared late", self.late), ("ended, not listed", self.forgotten)] {
             if count > 0 {
                 facts.push((label, count.to_string()));
             }
         }
         let lane = fit(self.cost.lane_time);
         facts.push((
-            "afterboot itself",
-            format!("{} polls, {} looks, {lane} in the lane", self.cost.polls, self.cost.looks),
+            "overhead",
+            format!("{} polls, {} probe runs, {lane} in the lane", self.cost.polls, self.cost.looks),
         ));
         for (label, text) in facts {
             let text = escaped(&Plain(&text, 160).to_string());

@@ -1,4 +1,4 @@
-//! What if: a recorded run, played again under another profile, in virtual time.
+//! What if: simulates a recorded run under another profile, in virtual time.
 //!
 //! The real core decides; only what it is told comes from the recording.
 
@@ -27,7 +27,7 @@ use world::World;
 /// The form of report that is understood here.
 const VERSION: u32 = 1;
 
-/// What a recorded run would have been under a profile; see [`Report::replay`]. All times are since `build()`.
+/// The simulation of a recorded run under a profile; see [`Report::replay`]. All times are since `build()`.
 ///
 /// `Display` prints a table of at most 100 columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,19 +38,19 @@ pub struct Replay {
     pub profile: String,
     /// The tasks in the report, in order of declaration.
     pub tasks: Vec<ReplayedTask>,
-    /// The numbers of those that start, in the order of their starts.
+    /// The numbers of the tasks that start, in the order of their starts.
     pub start_order: Vec<u64>,
-    /// When the last of them started.
+    /// When the last task started.
     pub last_start: Option<Duration>,
-    /// When the last of them that had started ended.
+    /// When the last started task ended.
     pub last_finish: Option<Duration>,
     /// When the gate opened, if it did.
     pub gate_opened: Option<Duration>,
-    /// The longest stretch in which the lane did not come to rest: governed polls one after another, with a tick
-    /// between any two.
+    /// The longest period in which the lane was never idle: governed polls one after another, with one tick between any
+    /// two.
     pub longest_stretch: Duration,
-    /// Whether this is more than the recorded run played again: the profile is another one, or something that mattered
-    /// is not in the report.
+    /// Whether this is an estimate, not a reproduction of the recorded run: the profile differs, or the report lacks
+    /// something that influenced the run.
     pub is_estimate: bool,
 }
 
@@ -59,27 +59,27 @@ pub struct Replay {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReplayedTask {
-    /// How many tasks were declared before it in the recorded run.
+    /// The number of tasks declared before it in the recorded run.
     pub number: u64,
     /// Its name in the report.
     pub name: String,
-    /// In which queue it was declared.
+    /// The queue it was declared for.
     pub queue: Queue,
-    /// When its first poll began; none where it does not run.
+    /// When its first poll began; `None` if it does not run.
     pub started: Option<Duration>,
     /// When it ended.
     pub finished: Option<Duration>,
 }
 
 impl Report {
-    /// Plays the recorded run again under this profile, in virtual time: no clock, no runtime, nothing of the tasks
-    /// runs. The same report and profile give the same replay.
+    /// Simulates the recorded run under this profile in virtual time, without a clock, a runtime or the tasks' code.
+    /// Deterministic: the same report and profile give the same replay.
     ///
-    /// The governor's own rules decide who starts when, on one thread. From the recording come each task's declaration,
-    /// predecessors and outcome, what its polls took, what it waited for by itself between them, and what the
-    /// application did: demands, cancellations, ready, `open_gate`, its own long tasks while they were
-    /// watched. A wait for another task's handle ends with that task. A task that is tried again rests as long as it did,
-    /// and takes its turn again; where it has so many polls that they were merged, its attempts are played as one.
+    /// The governor's scheduler decides the order, on one thread. The recording provides each task's declaration,
+    /// predecessors and outcome, the lengths of its polls and its own waits between them, and the application's
+    /// actions: demands, cancellations, `ready`, `open_gate`, and its long tasks while the probe ran. A wait for
+    /// another task's handle ends with that task. A retried task waits as long as recorded and queues again; if its
+    /// polls were merged because there were too many, its attempts are simulated as one.
     ///
     /// Under the recorded profile, on a current_thread runtime, this comes to the recorded run within a few
     /// milliseconds: how late its threads woke up is taken from the recording too, as it decides who comes first. Under
@@ -87,18 +87,20 @@ impl Report {
     ///
     /// - what contention and caches do to the length of polls and waits, nor what other workers could take over:
     ///   everything on a multi_thread runtime is an estimate at best;
-    /// - that tasks wait for each other by other means than handles and order;
-    /// - what the application would have done at another moment: it declares, demands and cancels when it did, or when
-    ///   the governed task does that did so;
-    /// - limits: a task that timed out does so after the same polls and waits;
-    /// - requests in flight, except where they held an idle start; a gate they held opens when it did.
+    /// - dependencies between tasks other than handles and declared order;
+    /// - how the application would have reacted: it declares, demands and cancels at the recorded times, or when the
+    ///   governed task that did so reaches that point;
+    /// - timeouts: a task that timed out does so after the same polls and waits;
+    /// - requests in flight, except where they held an idle start; a gate that they kept shut opens at the recorded
+    /// time.
     ///
-    /// A monkey in the profile delays the recorded victim if it is the recorded monkey, else whom it picks among all.
+    /// If the profile's monkey is the recorded one, it delays the recorded victim; otherwise it selects among all
+    /// tasks.
     ///
     /// # Errors
-    /// [`ReplayError`] where the profile is wrong, where the report was made without
-    /// [`record_segments`](crate::Builder::record_segments) or before all its tasks had ended, or where it is of
-    /// another version.
+    /// Returns a [`ReplayError`] if the profile is invalid, if the report was made without
+    /// [`record_segments`](crate::Builder::record_segments) or before all its tasks had ended, or if its version is not
+    /// supported.
     pub fn replay(&self, profile: &Profile) -> Result<Replay, ReplayError> {
         profile.check().map_err(|error| ReplayError::new(Unplayable::Profile(error)))?;
         if self.version != VERSION {
@@ -174,7 +176,7 @@ impl Report {
 }
 
 impl Replay {
-    /// When the last task of this queue that had started ended.
+    /// Returns when the last started task of this queue ended.
     pub fn last_finish_of(&self, queue: Queue) -> Option<Duration> {
         let of_it = self.tasks.iter().filter(|task| task.queue == queue && task.started.is_some());
         of_it.filter_map(|task| task.finished).max()

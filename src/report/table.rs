@@ -19,10 +19,10 @@ impl fmt::Display for Report {
         line(f, "gate", &self.gate.to_string())?;
         line(f, "profile", &self.profile)?;
         if let Some(why) = &self.interactive_failed {
-            line(f, "interactive_when", &format!("{why}; the quiet window took over"))?;
+            line(f, "interactive_when", &format!("{why}; the quiet window was used"))?;
         }
         if let Some(monkey) = &self.monkey {
-            let victim = monkey.victim.as_deref().unwrap_or("nobody");
+            let victim = monkey.victim.as_deref().unwrap_or("no task");
             let text = format!("{victim} by {}; {} (seed {})", fit(monkey.delay), monkey.delivery, self.seed);
             line(f, "monkey", &text)?;
         }
@@ -43,10 +43,10 @@ impl fmt::Display for Report {
             line(f, "starved", &format!("{} normal tasks; first {}", self.starved.len(), first.words()))?;
         }
         if self.late > 0 {
-            line(f, "late", &format!("{} declared after report(), not shown", self.late))?;
+            line(f, "late", &format!("{} declared after report(), not listed", self.late))?;
         }
         if self.forgotten > 0 {
-            line(f, "forgotten", &format!("{} ended long ago", self.forgotten))?;
+            line(f, "forgotten", &format!("{} ended, not listed", self.forgotten))?;
         }
         for ThreadMissed { wanted, first, times } in &self.threads_missed {
             line(f, "no thread", &format!("{wanted}, {times} times, first at {}", fit(*first)))?;
@@ -54,7 +54,7 @@ impl fmt::Display for Report {
         if let Some(worst) = self.stops.iter().max_by_key(|stop| stop.length) {
             let count = self.stops.len();
             let text = format!(
-                "the process did not run {count} times; longest {} at {}",
+                "the whole process, {count} times; longest {} at {}",
                 fit(worst.length),
                 fit(worst.start)
             );
@@ -63,7 +63,7 @@ impl fmt::Display for Report {
         if let Some(worst) = self.long_tasks.iter().max_by_key(|long| long.length) {
             let count = self.long_tasks.len() as u64 + self.long_tasks_forgotten;
             let text = format!(
-                "{count} seen, {} over 50 ms in all; longest {} at {} by {}",
+                "{count}, {} over 50 ms in total; longest {} at {} by {}",
                 fit(self.blocking_time),
                 fit(worst.length),
                 fit(worst.start),

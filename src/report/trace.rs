@@ -13,12 +13,13 @@ const APPLICATION: u64 = 1;
 const GOVERNED: u64 = 2;
 
 impl Report {
-    /// The run in Chrome's trace format, as one JSON object; Perfetto and `chrome://tracing` open it.
+    /// Returns the run in Chrome's trace format, as one JSON object for Perfetto or `chrome://tracing`.
     ///
-    /// Times are microseconds since `build()`. The application's rows hold the long tasks, the held idle starts and
-    /// the opening of the gate. Below, each task has a row: `wait` in its queue and `run`, with its polls inside where
-    /// [`record_segments`](crate::Builder::record_segments) asked for them, and an arrow from each task it came after. A
-    /// task that never started shows how it ended. What had not ended when the report was taken is drawn up to then.
+    /// Times are in microseconds since `build()`. The application's rows show the long tasks, the held idle starts and
+    /// the opening of the gate. Below, each task has a row with `wait` for its time in the queue and `run` for its
+    /// execution, its polls if [`record_segments`](crate::Builder::record_segments) was set, and an arrow from each
+    /// predecessor. A task that never started shows its outcome. A task that had not ended is shown up to the time of
+    /// the report.
     pub fn to_chrome_trace(&self) -> String {
         let mut trace = Trace::default();
         trace.name(APPLICATION, None, "application");

@@ -74,12 +74,12 @@ pub(crate) fn turn() -> u64 {
 /// task that asks often enough is not felt.
 const BUDGET: Duration = Duration::from_millis(5);
 
-/// Gives the tick back if this poll has used its budget of 5 ms of real time; otherwise goes on at once.
+/// Yields to the event loop if the current poll has used its budget of 5 ms of real time; otherwise returns at once.
 ///
-/// Call it inside loops that burn CPU, every millisecond or so: a call that does not yield costs one reading of
-/// the machine's clock. In a governed task the budget counts from the beginning of the poll, and the lane lets
-/// I/O, timers and other tasks go first. Elsewhere it counts from the last time code on this thread yielded
-/// here, so a first call after a wait may yield once too often.
+/// Call it in CPU-bound loops, about once per millisecond; a call that does not yield costs one clock reading. In a
+/// governed task the budget starts with the poll, and after a yield the lane lets I/O, timers and other tasks go first.
+/// Outside of governed tasks the budget starts when code on this thread last yielded here, so the first call after a
+/// wait may yield unnecessarily.
 ///
 /// ```
 /// # async fn parse(_: &str) {}
@@ -92,7 +92,7 @@ const BUDGET: Duration = Duration::from_millis(5);
 /// ```
 ///
 /// # Cancel safety
-/// Safe: dropping the future undoes nothing.
+/// Safe: the future has no state to lose.
 pub async fn yield_if_due() {
     match HERE.get() {
         Some(here) => {

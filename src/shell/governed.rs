@@ -35,8 +35,8 @@ pub(crate) trait Governed: Send + Sync {
     fn resolve_early(&self, outcome: Outcome, name: Name);
 }
 
-/// A handle that [`Task::after`](crate::Task::after) takes: of an ordinary task or of a local one. The trait is
-/// sealed.
+/// A handle that [`Task::after`](crate::Task::after) accepts: a [`TaskHandle`](crate::TaskHandle) or a
+/// [`LocalTaskHandle`](crate::LocalTaskHandle). This trait is sealed.
 pub trait Predecessor: sealed::Sealed {}
 
 pub(crate) mod sealed {

@@ -254,7 +254,7 @@ impl Lane {
         };
         if own >= self.shared.stuck_after && !was_stuck {
             logged(
-                || tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "one poll held the lane"),
+                || tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "a poll blocked the lane"),
             );
         }
         match fate {

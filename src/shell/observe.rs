@@ -1,4 +1,4 @@
-//! Futures of the application's own, observed: who froze it is then known by name.
+//! Observed futures of the application: their polls are known by name, for the attribution of long tasks.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,9 +15,9 @@ use crate::core::stalls::WORTH_REMEMBERING;
 use crate::shell::context;
 use crate::shell::shared::Shared;
 
-/// A future whose polls are known by name; [`Governor::observe`](crate::Governor::observe) makes it.
+/// A future whose long polls are attributed to its name. Returned by [`Governor::observe`](crate::Governor::observe).
 ///
-/// Two readings of tokio's clock a poll, about 60 ns together.
+/// Costs two readings of tokio's clock per poll, about 60 ns together.
 #[pin_project]
 #[must_use = "a future does nothing until it is polled"]
 pub struct Observed<F> {
@@ -51,7 +51,7 @@ impl<F> fmt::Debug for Observed<F> {
     }
 }
 
-/// A stretch of time on this thread that belongs to somebody; nested ones restore the outer.
+/// A period of time on this thread that is attributed to a name; the end of a nested one restores the outer one.
 pub(crate) struct Span {
     shared: Arc<Shared>,
     name: Arc<str>,

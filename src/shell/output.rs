@@ -1,16 +1,16 @@
-//! What a task may return.
+//! The types that a task may return.
 
 use crate::model::error::BoxError;
 
-/// What a task's future may return: `()`, or a `Result` whose error can be boxed.
+/// The types that a task's future may return: `()`, or a `Result` whose error can be boxed.
 ///
-/// Any other value goes through [`Task::value`]. The trait is sealed.
+/// For any other value use [`Task::value`](crate::Task::value). This trait is sealed.
 #[diagnostic::on_unimplemented(
     message = "a task returns `()` or a `Result` whose error can be boxed, not `{Self}`",
     note = "async code that gives any other value belongs in `Task::value`, an async fn in `Task::new`; a blocking closure may return `Ok::<_, std::convert::Infallible>(value)`; a closure that only panics needs a `()` at its end"
 )]
 pub trait TaskOutput: sealed::Sealed {
-    /// What the handle gives.
+    /// The type of the value that the handle returns.
     type Value: 'static;
 
     #[doc(hidden)]

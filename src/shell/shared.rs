@@ -187,12 +187,12 @@ impl Shared {
             let Starved { name, behind, .. } = *starved;
             let behind: Vec<_> = behind.into_iter().map(|(_, name)| name.into_text()).collect();
             logged(|| {
-                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of those that hold them ends");
+                tracing::warn!(target: "afterboot", governor = %self.name, task = %name, ?behind, "no slot for a minute: none of the running tasks has ended");
             });
         }
         for task in effects.slow.drain(..) {
             logged(|| {
-                tracing::warn!(target: "afterboot", governor = %self.name, %task, "running for {} s and not ended", SLOW.as_secs());
+                tracing::warn!(target: "afterboot", governor = %self.name, %task, "running for {} s", SLOW.as_secs());
             });
         }
         if std::mem::take(&mut effects.announce) {
@@ -223,7 +223,7 @@ impl Shared {
             }
             _ => {
                 logged(
-                    || tracing::warn!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task ended without a value"),
+                    || tracing::warn!(target: "afterboot", governor = %self.name, task = %name, %outcome, "task did not complete"),
                 );
             }
         }

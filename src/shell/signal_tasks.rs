@@ -16,7 +16,7 @@ pub(crate) fn spawn(signals: Signals, shared: &Arc<Shared>) {
             let (given, dropped) = survive(ready).await;
             if let Err(why) = given.and(dropped) {
                 logged(
-                    || tracing::warn!(target: "afterboot", %why, "ready_when panicked; ready is not given"),
+                    || tracing::warn!(target: "afterboot", %why, "ready_when panicked; ready() is not called"),
                 );
             } else if let Some(shared) = weak.upgrade() {
                 shared.apply(|core, now, _| core.ready(now));
@@ -63,7 +63,7 @@ impl Answer {
         self.given = true;
         if let Some(why) = &failed {
             logged(
-                || tracing::warn!(target: "afterboot", %why, "interactive_when gave no answer; the quiet window takes over"),
+                || tracing::warn!(target: "afterboot", %why, "interactive_when failed; the quiet window is used"),
             );
         }
         if let Some(shared) = self.shared.upgrade() {

@@ -69,7 +69,7 @@ fn look(shared: &Arc<Shared>) -> bool {
                 governor = %shared.name,
                 %task,
                 ?lasted,
-                "one poll holds the lane; the lane goes on without it"
+                "a poll blocks the lane; another lane continues without it"
             );
         });
     }

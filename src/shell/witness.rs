@@ -96,7 +96,7 @@ pub(crate) fn attend() -> Attendance {
     NEEDED.notify_all();
     if let Some(error) = &refused {
         logged(
-            || tracing::warn!(target: "afterboot", %error, "no thread for the witness: long tasks are told without names"),
+            || tracing::warn!(target: "afterboot", %error, "no thread for the witness: long tasks are not attributed"),
         );
     }
     Attendance { refused: refused.is_some() }

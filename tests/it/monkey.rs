@@ -149,7 +149,7 @@ async fn a_name_that_was_never_declared_is_said_and_nothing_is_delayed() {
         let report = within(governor.report().finished()).await;
         assert_eq!(monkey(&report), (None, Delivery::Unknown));
         assert!(report.last_start < Some(secs(1)), "{report}");
-        assert!(report.to_string().contains("nobody by 60.00 s; not delivered: no such task"), "{report}");
+        assert!(report.to_string().contains("no task by 60.00 s; not delivered: no such task"), "{report}");
     }
 }
 

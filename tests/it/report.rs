@@ -193,7 +193,7 @@ async fn late_tasks_are_counted_and_children_of_tasks_in_scope_are_in_scope() {
     let names: Vec<&str> = report.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["parent", "child", "grandchild"]);
     assert_eq!(report.late, 2);
-    assert!(report.to_string().contains("late: 2 declared after report(), not shown"), "{report}");
+    assert!(report.to_string().contains("late: 2 declared after report(), not listed"), "{report}");
     assert!(report.taken >= secs(2) && report.taken < ms(2_010), "{report}");
 }
 

@@ -30,7 +30,7 @@ async fn opened(governor: &Governor) -> (OpenedBy, Duration, Option<String>) {
     let report = governor.report().current();
     assert!(started(&report, "idle") >= Duration::ZERO);
     let GateState::Open { by, at, .. } = report.gate else { panic!("{report}") };
-    let said = report.to_string().contains("the quiet window took over");
+    let said = report.to_string().contains("the quiet window was used");
     assert_eq!(said, report.interactive_failed.is_some(), "{report}");
     (by, at, report.interactive_failed)
 }
@@ -169,7 +169,7 @@ async fn a_future_that_fails_when_the_gate_is_open_already_takes_nothing_over() 
         let report = governor.report().current();
         let text = report.to_string();
         assert!(matches!(report.gate, GateState::Open { by: OpenedBy::Manual | OpenedBy::Timeout, .. }));
-        assert!(!text.contains("the quiet window took over"), "{text}");
+        assert!(!text.contains("the quiet window was used"), "{text}");
     }
 }
 

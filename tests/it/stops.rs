@@ -79,12 +79,12 @@ fn a_stop_of_the_process_is_told_and_blamed_on_nobody() {
         assert!(stopped >= ms(1_300), "{runtime}: {:?}", report.stops);
         assert!(
             report.headlines()[2]
-                .contains(&format!("The process itself did not run for {:.2} s.", stopped.as_secs_f64())),
+                .contains(&format!("The whole process was stopped for {:.2} s.", stopped.as_secs_f64())),
             "{} {:?}",
             report.headlines()[2],
             report.stops
         );
-        assert!(report.to_string().contains("\nstopped: the process did not run"), "{report}");
+        assert!(report.to_string().contains("\nstopped: the whole process, "), "{report}");
         let innocent = report.task("innocent").unwrap();
         assert!(innocent.longest_poll < ms(1_000), "{runtime}: {:?}", innocent.longest_poll);
         assert!(!innocent.stuck, "{runtime}");

@@ -120,10 +120,10 @@ async fn the_sentences_tell_a_whole_boot() {
         "{}",
         told[1]
     );
-    assert!(told[2].starts_with("The longest freeze took 1"), "{}", told[2]);
+    assert!(told[2].starts_with("A worker was blocked for 1"), "{}", told[2]);
     assert!(told[2].ends_with(", by an unknown task."), "{}", told[2]);
     assert!(
-        told[3].contains("was set by a chain of 2: index → pictures; from 2.25 s on they ran 600 ms."),
+        told[3].contains("was determined by a chain of 2: index → pictures; from 2.25 s on they ran 600 ms."),
         "{}",
         told[3]
     );
@@ -139,8 +139,8 @@ async fn the_sentences_of_a_plain_run_say_that_nothing_happened() {
         [
             "1 task: 1 completed.",
             "The gate stayed shut: no idle task waits.",
-            "Nobody watched for long tasks: the probe runs only while idle tasks wait.",
-            "The end, at 20.0 ms, was set by solo alone: it started at 0 µs and ran 20.0 ms.",
+            "Long tasks were not observed: the probe runs only while idle tasks wait.",
+            "The end, at 20.0 ms, was determined by solo alone: it started at 0 µs and ran 20.0 ms.",
         ]
     );
 }
@@ -162,7 +162,7 @@ async fn a_long_chain_is_told_by_its_ends() {
     let told = within(governor.report().finished()).await.headlines();
     assert_eq!(
         told[3],
-        "The end, at 100 ms, was set by a chain of 10: t0 → t1 → t2 → 4 more → t7 → t8 → t9; from 0 µs on they ran 100 ms."
+        "The end, at 100 ms, was determined by a chain of 10: t0 → t1 → t2 → 4 more → t7 → t8 → t9; from 0 µs on they ran 100 ms."
     );
 }
 

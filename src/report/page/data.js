@@ -64,7 +64,7 @@ const rows = [...report.tasks, ...report.late_tasks].map((task, i) => {
   const marks = [
     task.demanded && "demanded",
     task.demanded_by_governor && "demanded by the governor",
-    task.stuck && "held the lane",
+    task.stuck && "blocked the lane",
     task.awaited.length > 0 && "lent its slot",
     task.number === victim && "monkey’s victim",
     task.promoted && "promoted",

@@ -102,7 +102,7 @@ impl World {
             !lax && self.tasks[p].outcome.as_ref().is_some_and(|outcome| !outcome.is_completed())
         };
         let broken = after.iter().find(did_not_complete).map(|&(p, _)| {
-            if self.forgotten(p) { "a task that ended long ago".into() } else { World::name(p) }
+            if self.forgotten(p) { "a task that is no longer listed".into() } else { World::name(p) }
         });
         match (self.closed, broken) {
             _ if declaration.invalid => Some(Outcome::Invalid("wrong".into())),
