@@ -58,7 +58,7 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct RunningTask {
-    /// Its name, as declared.
+    /// Its name, as shown in the report.
     pub name: String,
     /// The queue it was declared for.
     pub queue: Queue,

@@ -16,7 +16,7 @@ pub enum Event {
     /// A task was declared.
     #[non_exhaustive]
     Declared {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -26,7 +26,7 @@ pub enum Event {
     /// A task got a slot; its first poll follows.
     #[non_exhaustive]
     Started {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -34,7 +34,7 @@ pub enum Event {
     /// The monkey's delay of a task began.
     #[non_exhaustive]
     Delayed {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -42,7 +42,7 @@ pub enum Event {
     /// A task's handle was resolved.
     #[non_exhaustive]
     Ended {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -52,7 +52,7 @@ pub enum Event {
     /// A governed poll has blocked the lane for `stuck_after`; another lane continues without it.
     #[non_exhaustive]
     Stuck {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -60,7 +60,7 @@ pub enum Event {
     /// A task has been running for 30 s.
     #[non_exhaustive]
     Slow {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
@@ -69,13 +69,13 @@ pub enum Event {
     /// running tasks may never end.
     #[non_exhaustive]
     Starved {
-        /// The task's name, as declared.
+        /// The task's name, as shown in the report.
         task: Arc<str>,
         /// The number of tasks declared before it.
         number: u64,
         /// When it began to wait for a slot, since `build()`.
         since: Duration,
-        /// The names of the running tasks, as declared; the first 16.
+        /// The names of the running tasks; the first 16.
         behind: Vec<Arc<str>>,
     },
     /// The gate of the idle queue opened.
