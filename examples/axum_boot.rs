@@ -121,7 +121,7 @@ fn governor(options: &Options) -> Result<Governor, Failure> {
     Ok(builder.build()?)
 }
 
-/// Everything that may come after the first answer. Gives the index, which somebody may need at once.
+/// Everything that may come after the first answer. Returns the index, which may be needed at once.
 fn declare(governor: &Governor, app: &Arc<App>) -> TaskHandle<()> {
     let index = governor.govern(Task::new("search index", over(app, index::build)));
     let symbols = governor.govern(Task::new("symbol table", over(app, symbols::build)));
@@ -172,7 +172,7 @@ fn router(service: Service) -> Router {
         .route("/search", get(search))
         .route_layer(from_fn_with_state(governor.clone(), observed))
         .route_layer(governor.in_flight_layer(route))
-        // Below the layers: whoever looks whether we are ready must not keep us from becoming it.
+        // Below the layers: readiness probes must not count as requests and delay readiness.
         .route("/healthz", get(|| async { "alive\n" }))
         .route("/readyz", get(readyz))
         .with_state(service)

@@ -1,4 +1,4 @@
-//! An idle task that somebody needs at once. It would wait for 5 s of quiet; `demand()` starts it now, past
+//! An idle task whose result is needed at once. It would wait for 5 s of quiet; `demand()` starts it now, past
 //! the gate, and all who ask share its one run.
 #![expect(clippy::print_stdout, reason = "an example's result")]
 
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         println!("request {number}: {} files after {:?}", index.files.len(), start.elapsed());
     }
 
-    // Whoever comes later finds the same result ready.
+    // Later callers get the same result.
     let again = index.demand().await?;
     println!("later: {}; runs of the task: {}\n", again.files[0], RUNS.load(Ordering::Relaxed));
     println!("{}", run.finished().await);

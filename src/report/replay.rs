@@ -1,6 +1,6 @@
 //! What if: simulates a recorded run under another profile, in virtual time.
 //!
-//! The real core decides; only what it is told comes from the recording.
+//! The real core decides; only its input comes from the recording.
 
 mod late;
 mod script;
@@ -81,18 +81,18 @@ impl Report {
     /// another task's handle ends with that task. A retried task waits as long as recorded and queues again; if its
     /// polls were merged because there were too many, its attempts are simulated as one.
     ///
-    /// Under the recorded profile, on a current_thread runtime, this comes to the recorded run within a few
-    /// milliseconds: how late its threads woke up is taken from the recording too, as it decides who comes first. Under
-    /// any other it is an **estimate** and says so. It does not know:
+    /// Under the recorded profile, on a current_thread runtime, the replay matches the recorded run to within a few
+    /// milliseconds: how late its threads woke up is taken from the recording too, because it decides the order. Under
+    /// any other profile it is an **estimate**, see [`Replay::is_estimate`]. Not modelled are:
     ///
-    /// - what contention and caches do to the length of polls and waits, nor what other workers could take over:
+    /// - the effect of contention and caches on the length of polls and waits, and work on other workers:
     ///   everything on a multi_thread runtime is an estimate at best;
     /// - dependencies between tasks other than handles and declared order;
     /// - how the application would have reacted: it declares, demands and cancels at the recorded times, or when the
     ///   governed task that did so reaches that point;
     /// - timeouts: a task that timed out does so after the same polls and waits;
     /// - requests in flight, except where they held an idle start; a gate that they kept shut opens at the recorded
-    /// time.
+    ///   time.
     ///
     /// If the profile's monkey is the recorded one, it delays the recorded victim; otherwise it selects among all
     /// tasks.

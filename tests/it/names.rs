@@ -216,9 +216,9 @@ async fn log_lines_and_spans_tell_tasks_of_one_name_apart() {
     let expected = [
         "span: dup",
         "span: dup#2",
-        "task ended without a value: dup#2",
+        "task did not complete: dup#2",
         "task ended: dup",
-        "running for 30 s and not ended: dup#2",
+        "running for 30 s: dup#2",
     ];
     let mut expected = expected.map(str::to_owned);
     expected.sort_unstable();
