@@ -120,7 +120,9 @@ fn words(event: &Event) -> Option<String> {
         Event::Starved { task, behind, .. } => format!("{task:?} waits for a slot behind {behind:?}"),
         Event::Slow { task, .. } => format!("{task:?} has been running for 30 s"),
         Event::GateOpened { gate, .. } => format!("gate {gate}"),
-        Event::LongTask { length, who, .. } => format!("worker blocked for {} ms by {who:?}", length.as_millis()),
+        Event::LongTask { length, who, .. } => {
+            format!("worker blocked for {} ms by {who:?}", length.as_millis())
+        }
         Event::Lagged { missed, .. } => format!("{missed} events were missed"),
         _ => return None,
     })

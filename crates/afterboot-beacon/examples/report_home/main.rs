@@ -84,7 +84,7 @@ async fn boot(url: &str) -> Result<Counters, Box<dyn Error + Send + Sync>> {
     // Before any outcome is known, or a fast boot would choose its own arm.
     let boot = Boot::new();
     let receipt =
-        beacon.post("boot.arm", &Arm::of(&boot, &run.so_far())).vital().expiry(REPORTS_ARE_KEPT).durable();
+        beacon.post("boot.arm", &Arm::of(&boot, &run.current())).vital().expiry(REPORTS_ARE_KEPT).durable();
     receipt.await?;
     println!("the arm is on disk before the boot has ended");
 
