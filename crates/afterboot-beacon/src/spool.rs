@@ -27,7 +27,7 @@ mod offline;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use age::{Stamp, Until};
+pub(crate) use age::Stamp;
 pub(crate) use db::MAX_INFLATED;
 pub use error::SpoolError;
 pub use letter::{DeadBatchError, DeadId, DeadIdError, DeadLetter, ProcessSpool};
@@ -36,6 +36,6 @@ pub use options::{Durability, SpoolOptions};
 pub(crate) use place::process_name;
 pub(crate) use rows::{
     Adopted, Change, Erased, Evicted, Lost, MAX_ROW, NewDead, NewRow, Numbers, Put, Replayed, Row, RowId,
-    Totals, Why,
+    Totals, Until, Why,
 };
 pub(crate) use store::Spool;

@@ -1,8 +1,7 @@
-//! The wire format, version 1: what a batch, its headers and its ack look like. `WIRE.md` is the same in prose, with
-//! example bodies that are this module's test vectors.
+//! The wire format, version 1: batches, headers and acks, for client and server. `WIRE.md` describes it, with example bodies
+//! that are this module's test vectors.
 //!
-//! Defined once, for the client and for the server: nothing here knows HTTP, a clock or a queue. Unknown fields are
-//! ignored everywhere, so either side may be the newer one within a version.
+//! Nothing here depends on HTTP, a clock or a queue. Unknown fields are ignored, so within a version either side may be newer.
 
 mod body;
 mod encode;
@@ -31,18 +30,18 @@ pub const MAX_EVENTS: usize = 100;
 /// The largest body, in bytes before compression: 65,536, from Facebook's Banzai client.
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// How soon a batch wants to be away, and what outlives what when room is short.
+/// How soon a batch is sent, and which batches are evicted last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// A delay of at most one second. The last to be evicted.
+    /// Sent within one second, and evicted last.
     Vital,
     /// Everything else.
     Basic,
 }
 
 impl Priority {
-    /// As it is written on the wire and in the spool: `vital` or `basic`.
+    /// Returns its name on the wire and in the spool: `vital` or `basic`.
     pub fn as_str(self) -> &'static str {
         match self {
             Priority::Vital => "vital",

@@ -133,7 +133,8 @@ pub(crate) fn post_at<T: Serialize + ?Sized>(
     })
 }
 
-/// An encoded event goes into the core, and the driver is woken where it has to be.
+/// Appends an encoded event to the open batch, and wakes the driver if there is something to do. From there a batch is taken
+/// by a request (`engine/take.rs`) or by the disk (`engine/to_spool.rs`).
 fn hand_over(
     shared: &Shared,
     route: &str,

@@ -256,7 +256,7 @@ impl Batch {
         self.partial |= later.partial;
     }
 
-    /// Is no other part of a batch in its rows?
+    /// Returns whether its rows hold no other part of a batch.
     pub(crate) fn has_rows_alone(&self) -> bool {
         self.rows.iter().all(|row| Arc::strong_count(row) == 1)
     }

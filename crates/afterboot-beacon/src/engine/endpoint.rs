@@ -60,7 +60,7 @@ pub(crate) enum State {
 
 /// Whether a request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum Permit {
     Go,
     /// One request, whose outcome decides.
     Probe,
@@ -118,17 +118,17 @@ impl Endpoint {
         !self.offline && self.state == State::Healthy
     }
 
-    pub(crate) fn ask(&self, now: Moment) -> Answer {
+    pub(crate) fn permit(&self, now: Moment) -> Permit {
         if self.offline {
-            return Answer::No(None);
+            return Permit::No(None);
         }
         match self.state {
-            State::Healthy => Answer::Go,
-            _ if self.probing => Answer::No(None),
+            State::Healthy => Permit::Go,
+            _ if self.probing => Permit::No(None),
             State::Backoff { until, .. } | State::Held { until, .. } if until > now => {
-                Answer::No(Some(until))
+                Permit::No(Some(until))
             }
-            _ => Answer::Probe,
+            _ => Permit::Probe,
         }
     }
 
@@ -150,7 +150,7 @@ impl Endpoint {
         self.probing = false;
     }
 
-    /// An answer that settles events. Only the probe's leads out of a backoff: a request that left before the failure
+    /// A response that settles events. Only the probe's leads out of a backoff: a request that left before the failure
     /// says nothing of what came after it.
     pub(crate) fn succeeded(&mut self, probe: bool, body_len: usize) {
         if probe {
@@ -168,7 +168,8 @@ impl Endpoint {
         }
     }
 
-    /// No answer, or one that a retry may mend.
+    /// No response, or one that a retry may mend. [`Core::take`](super::core::Core::take) sends nothing until the wait is over:
+    /// the backoff or, where that is longer, `retry_after` with its spread.
     pub(crate) fn failed(&mut self, probe: bool, now: Moment, retry_after: Option<Duration>) {
         // Clients that got the same time do not come back together.
         let asked = retry_after.map_or(Duration::ZERO, |after| {
@@ -186,7 +187,7 @@ impl Endpoint {
         self.state = State::Backoff { until: now.saturating_add(wait.max(asked)), step };
     }
 
-    /// An answer that says something is wrong with the endpoint itself.
+    /// A response that says something is wrong with the endpoint itself.
     pub(crate) fn held(&mut self, probe: bool, now: Moment, why: HeldReason) {
         let (step, asked) = match self.state {
             State::Held { step, until, .. } if probe => (step.saturating_add(1), until),
@@ -200,7 +201,7 @@ impl Endpoint {
         self.state = State::Held { why, until: asked.max(now.saturating_add(wait)), step };
     }
 
-    /// An answer that judges the batch: the endpoint is there and well.
+    /// A response that judges the batch: the endpoint is healthy.
     pub(crate) fn judged_batch(&mut self, probe: bool) {
         if probe {
             self.probing = false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::batch::Batch;
 use super::core::Core;
-use super::endpoint::Answer;
+use super::endpoint::Permit;
 use super::exchange::{Evicted, ReadBack};
 use super::ledger::{DropReason, Place};
 use super::receipt::NotDurable;
@@ -161,7 +161,7 @@ impl Core {
     /// Returns whether it is time to read from the spool.
     pub(crate) fn replay_is_due(&self, now: Now) -> bool {
         self.may_replay()
-            && !matches!(self.endpoint.ask(now.at), Answer::No(_))
+            && !matches!(self.endpoint.permit(now.at), Permit::No(_))
             && self.replay_at.is_some_and(|at| at <= now.at)
     }
 
@@ -205,7 +205,7 @@ impl Core {
             self.ledger.shift(Place::Spooled, Place::Queued, batch.events());
             self.enqueue(batch);
         }
-        if !self.endpoint.is_open() && self.endpoint.ask(now.at) != Answer::Probe {
+        if !self.endpoint.is_open() && self.endpoint.permit(now.at) != Permit::Probe {
             self.unload_replay();
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct Limits {
     pub(crate) batch_events: usize,
     pub(crate) batch_bytes: usize,
     pub(crate) replay_spread: Duration,
-    /// Is there a spool for dead letters, be it one that does not work for now?
+    /// Whether there is a spool for dead letters, working or not.
     pub(crate) keeps_letters: bool,
 }
 

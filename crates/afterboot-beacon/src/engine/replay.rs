@@ -41,14 +41,14 @@ impl Core {
         }
     }
 
-    /// Is something on its way from the disk to the server?
+    /// Returns whether a spooled batch is about to be sent.
     pub(crate) fn has_pending_backlog(&self) -> bool {
         let read = self.replay.iter().any(|batch| self.may_be_replayed(batch));
         let asked = self.replay_at.is_some() && self.ledger.spooled() > 0;
         self.has_spool && self.endpoint.is_open() && (read || asked)
     }
 
-    /// Is there nothing to send, now or soon?
+    /// Returns whether there is nothing to send, now or soon.
     pub(crate) fn is_idle(&self) -> bool {
         self.ledger.in_memory() == 0 && !self.has_pending_backlog()
     }

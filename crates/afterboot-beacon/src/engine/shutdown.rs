@@ -33,7 +33,7 @@ impl Core {
         self.next_ordinal
     }
 
-    /// Is anything in memory that was sealed before this ordinal?
+    /// Returns whether a batch that was sealed before this ordinal is in memory.
     pub(crate) fn holds_before(&self, ordinal: u64) -> bool {
         let queued = self.queues.iter().filter_map(VecDeque::front).chain(self.for_disk.front());
         let first = queued.map(|batch| batch.ordinal).chain(self.out.iter().copied()).min();

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::core::Core;
-use super::endpoint::Answer;
+use super::endpoint::Permit;
 use super::exchange::Outgoing;
 use super::ledger::{DropReason, Place};
 use super::limits::{LANES, MAX_IN_FLIGHT, SPOOL_AGE, lane};
@@ -15,11 +15,11 @@ impl Core {
         if self.in_flight >= MAX_IN_FLIGHT {
             return None;
         }
-        let probe = match self.endpoint.ask(now.at) {
-            Answer::No(_) => return None,
+        let probe = match self.endpoint.permit(now.at) {
+            Permit::No(_) => return None,
             // What left before the failure is still under way: its outcome is not the probe's.
-            Answer::Probe if self.in_flight > 0 => return None,
-            answer => answer == Answer::Probe,
+            Permit::Probe if self.in_flight > 0 => return None,
+            answer => answer == Permit::Probe,
         };
         loop {
             let mut batch = self.next_batch(now)?;
@@ -111,9 +111,9 @@ impl Core {
         if self.in_flight < MAX_IN_FLIGHT {
             let due = open().chain(fronts()).map(|batch| batch.due);
             let due = due.chain(self.replay.front().map(|_| Moment::ZERO)).min();
-            let opens = match self.endpoint.ask(now.at) {
-                Answer::Go | Answer::Probe => Some(Moment::ZERO),
-                Answer::No(until) => until,
+            let opens = match self.endpoint.permit(now.at) {
+                Permit::Go | Permit::Probe => Some(Moment::ZERO),
+                Permit::No(until) => until,
             };
             if let (Some(due), Some(opens)) = (due, opens) {
                 wake = wake.min(later(due.max(opens)));
@@ -130,10 +130,10 @@ impl Core {
     /// When the disk has something to do, if it is free and nothing happens before.
     pub(crate) fn next_disk_wake(&self, now: Now) -> Moment {
         let replay = self.replay_at.filter(|_| self.may_replay());
-        let replay = match (replay, self.endpoint.ask(now.at)) {
-            (Some(at), Answer::Go | Answer::Probe) => at,
-            (Some(at), Answer::No(Some(until))) => at.max(until),
-            (None, _) | (_, Answer::No(None)) => Moment::MAX,
+        let replay = match (replay, self.endpoint.permit(now.at)) {
+            (Some(at), Permit::Go | Permit::Probe) => at,
+            (Some(at), Permit::No(Some(until))) => at.max(until),
+            (None, _) | (_, Permit::No(None)) => Moment::MAX,
         };
         let mut wake = if replay > now.at { replay } else { Moment::MAX };
         if self.has_spool && !self.endpoint.is_open() {

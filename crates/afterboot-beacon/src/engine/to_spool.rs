@@ -14,7 +14,8 @@ use super::time::Now;
 const PUT_AT_ONCE: usize = 50;
 
 impl Core {
-    /// Batches to be written now. They are the driver's until [`spooled`](Core::spooled) or
+    /// Takes the batches to be written now: those with receipts, those that are ten seconds old while nothing can be sent, and
+    /// the oldest where memory is half full. The driver owns them until [`spooled`](Core::spooled) or
     /// [`not_spooled`](Core::not_spooled).
     pub(crate) fn take_for_disk(&mut self, now: Now) -> Vec<Batch> {
         self.seal_for_disk(now);
@@ -54,7 +55,7 @@ impl Core {
         taken
     }
 
-    /// Are there receipts to be given?
+    /// Returns whether receipts are pending.
     #[cfg(feature = "spool")]
     pub(crate) fn has_pending_receipts(&self) -> bool {
         let mut open = self.open.iter().flatten();
@@ -66,7 +67,7 @@ impl Core {
         queues.find_map(VecDeque::pop_front)
     }
 
-    /// Is every event of it in a row that is still there?
+    /// Returns whether every event of it is in a row that still exists.
     pub(super) fn is_on_disk(&self, batch: &Batch) -> bool {
         !batch.rows.is_empty() && batch.rows.iter().all(|row| self.resident.get(row.as_ref()) == Some(&true))
     }

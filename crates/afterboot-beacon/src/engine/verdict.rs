@@ -1,4 +1,4 @@
-//! What an answer means. The status decides, and a 2xx is nothing without an ack.
+//! What a response means. The status decides, and a 2xx is nothing without an ack.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use crate::wire::{Ack, AckError, Verdict};
 pub(crate) enum Outcome {
     /// An ack: a verdict an event.
     Settled(Vec<Verdict>),
-    /// To be sent again as it is.
+    /// To be sent again as it is, at least `retry_after` from now: see [`Endpoint::failed`](super::endpoint::Endpoint::failed).
     Retry { retry_after: Option<Duration> },
     /// Too large for this server.
     TooLarge,
@@ -23,8 +23,8 @@ pub(crate) enum Outcome {
     Held(HeldReason),
 }
 
-/// An answer's meaning, and the epoch of an experiment that the server wants stopped. The answer is to the try of this
-/// name, with so many events.
+/// Returns the meaning of a response, and the epoch of an experiment that the server wants stopped. The request was the
+/// attempt of this name, with this number of events.
 pub(crate) fn judge(
     response: &Response,
     batch: &str,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::NewRow;
+use super::rows::{NewRow, Until};
 
 /// 2023-01-01: no event is older than this crate. A clock that was never set says so, or names the day the system was
 /// built.
@@ -23,16 +23,8 @@ pub(crate) struct Stamp {
     pub(crate) boot: Arc<str>,
 }
 
-/// When a row expires.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Until {
-    /// Which start of the machine `mono` counts from.
-    pub(crate) boot: String,
-    pub(crate) mono: u64,
-}
-
 impl Stamp {
-    /// Can this wall clock say anything of what an earlier start of the machine left?
+    /// Returns whether this wall clock can date what an earlier start of the machine left.
     pub(super) fn is_set(&self) -> bool {
         self.wall >= OLDEST_AT
     }

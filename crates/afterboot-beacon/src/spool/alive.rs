@@ -48,7 +48,7 @@ impl Spool {
         Ok(done)
     }
 
-    /// Do the names lead to the files that are written to?
+    /// Returns whether the names lead to the files that are written to.
     fn is_findable(&self) -> bool {
         let named = self.home.named_files();
         self.home.is_named() && self.files.is_some_and(|files| files.are(&named)) && named.are_all_there()

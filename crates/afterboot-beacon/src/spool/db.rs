@@ -10,8 +10,8 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Row as SqlRow, Transaction, TransactionBehavior, params,
 };
 
-use super::age::{LEEWAY_MS, OLDEST_AT, Stamp, Until};
-use super::rows::{Evicted, MAX_ROW, NewDead, NewRow, Row, RowId, Totals, Why};
+use super::age::{LEEWAY_MS, OLDEST_AT, Stamp};
+use super::rows::{Evicted, MAX_ROW, NewDead, NewRow, Row, RowId, Totals, Until, Why};
 use super::{Durability, SpoolError, sql};
 use crate::base::bounds::MAX_LETTER;
 use crate::wire::{Priority, StreamId, gunzip};

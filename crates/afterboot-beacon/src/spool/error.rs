@@ -84,7 +84,7 @@ impl SpoolError {
         matches!(self.0, Kind::Newer { .. })
     }
 
-    /// Is the database file not what this crate wrote?
+    /// Returns whether the database file is not what this crate wrote.
     pub(crate) fn is_corrupt(&self) -> bool {
         let Kind::Sql { error, .. } = &self.0 else { return false };
         let Some(error) = error.sqlite_error() else {

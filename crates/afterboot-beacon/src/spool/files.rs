@@ -18,7 +18,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Is it the same database, however long its log is?
+    /// Returns whether it is the same database, whatever the length of its log.
     pub(super) fn are(&self, others: &Files) -> bool {
         (self.db, self.log, self.index) == (others.db, others.log, others.index)
     }

@@ -53,7 +53,7 @@ impl Offline {
         Ok(letters)
     }
 
-    /// Does something to dead letters, one process's after the other's. Answers the sums.
+    /// Changes dead letters, one process after the other. Returns the sums.
     pub(crate) fn each_of(
         &self,
         ids: &[DeadId],

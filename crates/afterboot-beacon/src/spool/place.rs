@@ -257,7 +257,7 @@ impl Home {
         fs::symlink_metadata(self.db()).is_ok()
     }
 
-    /// Is the database gone, and its log left?
+    /// Returns whether the database is gone and its log left.
     pub(super) fn lost_its_db(&self) -> bool {
         !self.has_db() && fs::symlink_metadata(self.dir.join(WAL)).is_ok_and(|log| log.len() > 0)
     }

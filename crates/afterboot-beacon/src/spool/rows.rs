@@ -1,7 +1,15 @@
 use std::sync::Arc;
 
-use super::{SpoolError, Until};
+use super::SpoolError;
 use crate::wire::{Priority, StreamId};
+
+/// When a row expires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Until {
+    /// Which start of the machine `mono` counts from.
+    pub(crate) boot: String,
+    pub(crate) mono: u64,
+}
 
 /// The largest compressed body in a row. What claims to be larger is corrupt and is never read.
 pub(crate) const MAX_ROW: usize = 256 * 1024;

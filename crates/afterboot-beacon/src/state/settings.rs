@@ -37,7 +37,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Does a durable post ask for nothing beyond memory?
+    /// Returns whether a durable post is satisfied in memory.
     pub(crate) fn is_buffered(&self) -> bool {
         self.disk.is_buffered()
     }

@@ -155,12 +155,12 @@ impl Shared {
         warned.len() < MAX_WARNED && warned.insert(route.to_owned())
     }
 
-    /// Is there no driver any more?
+    /// Returns whether the driver is gone.
     pub(crate) fn has_ended(&self) -> bool {
         self.commands.is_closed()
     }
 
-    /// To the driver. False: there is none any more.
+    /// Sends a command to the driver. Returns false if it is gone.
     pub(crate) fn command(&self, command: Command) -> bool {
         self.commands.send(command).is_ok()
     }

@@ -8,7 +8,7 @@ use super::{Headers, WIRE_VERSION};
 /// A run of indexes of a batch, both ends included: `[0, 99]`.
 pub type Span = (usize, usize);
 
-/// What a server answers to a batch: each index is accepted, rejected or to be sent again, and none is left out.
+/// A server's response to a batch: each index is accepted, rejected or to be sent again, and none is left out.
 ///
 /// ```json
 /// {"wire":1,"events":100,"accepted":[[0,97],[99,99]],"rejected":[{"index":98,"reason":"too_old"}]}
@@ -19,8 +19,8 @@ pub struct Ack {
     pub wire: u32,
     /// How many events the batch held.
     pub events: usize,
-    /// Which batch it answers: what the request's [`BATCH`](super::names::BATCH) said, word for word. An ack without it is
-    /// taken for the answer to whatever was sent last on that connection.
+    /// The batch that it settles: the request's [`BATCH`](super::names::BATCH) header, verbatim. An ack without it settles the
+    /// last request on its connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// On stable storage, now or by an earlier try.
@@ -37,27 +37,27 @@ pub struct Ack {
     pub kill: Option<String>,
 }
 
-/// An event that the server will not take.
+/// An event that the server rejects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
     /// Its index in the batch.
     pub index: usize,
-    /// Why, as the server says it.
+    /// The server's reason.
     pub reason: String,
 }
 
-/// What became of one event.
+/// The server's decision about one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The server has it.
+    /// The server accepted it.
     Accepted,
-    /// The server will never take it.
+    /// The server rejected it for good, and why.
     Rejected(String),
     /// To be sent again.
     Retry,
 }
 
-/// Why an answer is not an ack.
+/// Why a response is not an ack.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AckError {
@@ -67,7 +67,7 @@ pub enum AckError {
     Version(u32),
     /// For another number of events than were sent.
     Count {
-        /// How many the answer speaks of.
+        /// The number of events in the ack.
         answered: usize,
         /// How many were sent.
         sent: usize,
@@ -85,7 +85,7 @@ pub enum AckError {
 impl fmt::Display for AckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AckError::Malformed(error) => write!(f, "the answer is no ack: {error}"),
+            AckError::Malformed(error) => write!(f, "the response is no ack: {error}"),
             AckError::Version(version) => {
                 write!(f, "the ack's wire is {version}: {WIRE_VERSION} is the version known here")
             }
@@ -115,19 +115,19 @@ impl std::error::Error for AckError {
 }
 
 impl AckError {
-    /// Is it an answer of another version, rather than no ack at all?
+    /// Returns whether it is an ack of another version, rather than no ack at all.
     pub fn is_version(&self) -> bool {
         matches!(self, AckError::Version(_))
     }
 }
 
 impl Ack {
-    /// The ack of a batch of which every event was accepted.
+    /// Returns an ack that accepts every event of a batch.
     pub fn all_accepted(events: usize) -> Ack {
         Ack::from_verdicts(&vec![Verdict::Accepted; events])
     }
 
-    /// The ack that says this, an entry an index.
+    /// Returns the ack of these verdicts, one for each index.
     pub fn from_verdicts(verdicts: &[Verdict]) -> Ack {
         let mut ack = Ack {
             wire: WIRE_VERSION,
@@ -150,25 +150,25 @@ impl Ack {
         ack
     }
 
-    /// The same ack, naming the batch that these headers came with.
+    /// Returns the ack with the name of the batch that came with these headers.
     pub fn of(self, headers: &Headers) -> Ack {
         Ack { batch: headers.batch.clone(), ..self }
     }
 
-    /// Reads the answer to a batch of `sent` events, whichever batch it names.
+    /// Parses the ack of a batch of `sent` events, whichever batch it names.
     ///
     /// # Errors
-    /// Where it is not an ack of this version that accounts for each index exactly once: then nothing is settled.
+    /// Fails unless it is an ack of this version that accounts for each index exactly once. Nothing is settled then.
     pub fn parse(body: &[u8], sent: usize) -> Result<(Ack, Vec<Verdict>), AckError> {
         let ack = Ack::read(body)?;
         let verdicts = ack.verdicts(sent)?;
         Ok((ack, verdicts))
     }
 
-    /// [`parse`](Ack::parse), for the batch of this name: an ack that names another one is the answer to another request.
+    /// Parses as [`parse`](Ack::parse) does, for the batch of this name.
     ///
     /// # Errors
-    /// As `parse`, and [`AckError::OtherBatch`].
+    /// Fails as `parse` does, and with [`AckError::OtherBatch`] if the ack names another batch.
     pub fn parse_for(batch: &str, body: &[u8], sent: usize) -> Result<(Ack, Vec<Verdict>), AckError> {
         let ack = Ack::read(body)?;
         if let Some(other) = ack.batch.as_ref().filter(|name| *name != batch) {

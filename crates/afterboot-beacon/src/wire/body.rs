@@ -13,18 +13,18 @@ pub struct Head {
     pub app: String,
     /// The stream that numbers these events.
     pub stream: StreamId,
-    /// Who was there; absent is anonymous.
+    /// The user. Absent for anonymous events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The session, where the application has such a thing.
+    /// The session, if the application has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Of all events in the batch.
+    /// The priority of all events in the batch.
     pub priority: Priority,
-    /// Numbers that were given and will never come: their batch was evicted, expired or erased.
+    /// Numbers that were assigned and will never arrive: their batch was evicted, expired or erased.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub gaps: Vec<Gap>,
-    /// Present where the stream is over: the number that the next event would have had, which is how many were given.
+    /// Present if the stream has ended: the number of the next event if there was one, that is the count of numbers assigned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
 }
@@ -32,22 +32,22 @@ pub struct Head {
 /// A range of numbers of a stream that will never arrive, declared so that the server does not count it as lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Whose numbers: a batch may declare the gaps of an older stream.
+    /// The stream of the numbers: a batch may declare the gaps of an older stream.
     pub stream: StreamId,
     /// The first number of the range.
     pub first: u64,
     /// The last number of the range, itself included.
     pub last: u64,
-    /// Why: a reason of [`Counters`](super::Counters).
+    /// The reason, as in [`Counters::dropped`](super::Counters::dropped), or `dead`.
     pub why: String,
 }
 
 /// One event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Event {
-    /// Its number in the stream, given when the batch was sealed.
+    /// Its number in the stream, assigned when the batch was sealed.
     pub seq: u64,
-    /// A UUID of version 7, given when it was posted.
+    /// A UUID of version 7, assigned when it was posted.
     pub id: Uuid,
     /// The event's type.
     pub route: String,
@@ -56,7 +56,7 @@ pub struct Event {
     /// Milliseconds since the machine started, when it was posted: with [`names::MONO`](super::names::MONO) of the
     /// same boot its age is known whatever the wall clock says.
     pub mono: u64,
-    /// What the application said, as it was encoded.
+    /// The application's data, as it was encoded.
     pub data: Box<RawValue>,
 }
 
@@ -66,7 +66,7 @@ pub struct Event {
 pub struct Batch {
     /// The format's version.
     pub wire: u32,
-    /// What all its events share.
+    /// What all its events have in common.
     #[serde(flatten)]
     pub head: Head,
     /// At most [`MAX_EVENTS`]; none in a batch that only ends a stream or declares gaps.
@@ -142,11 +142,11 @@ impl std::error::Error for BodyError {
 }
 
 impl Batch {
-    /// Reads a body that is not compressed any more.
+    /// Parses an inflated body.
     ///
     /// # Errors
-    /// Where it is not a batch of version 1 with at most [`MAX_EVENTS`] events. A body of another version says so, even
-    /// where the rest of it does not fit this one.
+    /// Fails unless it is a batch of version 1 with at most [`MAX_EVENTS`] events. For a body of another version the error is
+    /// [`BodyError::Version`], even if the rest of it does not fit version 1.
     pub fn parse(body: &[u8]) -> Result<Batch, BodyError> {
         #[derive(Deserialize)]
         struct Version {

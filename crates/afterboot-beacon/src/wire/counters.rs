@@ -2,43 +2,43 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of every event so far, in one snapshot.
+/// A snapshot of the ledger: the number of events in each place.
 ///
-/// Cumulative since the beacon was built, but for the last three, which say where the rest is now. The ledger always
-/// balances: [`balances`](Counters::balances). A copy travels with each request, so that a server can tell what was lost
-/// with a process that never came back.
+/// Cumulative since the beacon was built, except the last three, which count the events that are in that place now. The
+/// ledger always [`balances`](Counters::balances). A copy is sent with each request, so that a server knows what was lost with
+/// a process that did not come back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Posted by the application, those included that were dropped at once.
+    /// Posted by the application, including those that were dropped at once.
     pub posted: u64,
     /// Taken over from the spool of a process that is gone, or found to be lost there.
     pub adopted: u64,
-    /// The server has them.
+    /// Accepted by the server.
     pub acked: u64,
-    /// The server judged them and will never take them.
+    /// Rejected by the server for good.
     pub rejected: u64,
-    /// Given up by this side, by reason.
+    /// Dropped by the beacon, by reason: see [`DropReason`](crate::DropReason).
     pub dropped: BTreeMap<String, u64>,
-    /// Replaced by a later one of the same key before they were sealed.
+    /// Replaced by a later event with the same merge key.
     pub merged: u64,
-    /// Set aside as dead letters. One that is replayed, or whose content is lost, is taken off again.
+    /// Dead letters. One that is replayed, or whose content is lost, is subtracted again.
     pub dead: u64,
-    /// Now on disk only.
+    /// On disk only.
     pub spooled: u64,
-    /// Now in memory.
+    /// In memory.
     pub queued: u64,
-    /// Now with a request that has no answer yet.
+    /// In a request that has no response yet.
     pub in_flight: u64,
 }
 
 impl Counters {
-    /// Dropped for any reason.
+    /// Returns the number of events dropped for any reason.
     pub fn dropped_in_all(&self) -> u64 {
         self.dropped.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Does every event have its place?
+    /// Returns whether every event is counted in one place:
     /// posted + adopted = acked + rejected + dropped + merged + dead + spooled + queued + in flight.
     pub fn balances(&self) -> bool {
         // In 128 bits, because these numbers may have come from anyone.

@@ -7,8 +7,8 @@ use super::{Head, WIRE_VERSION};
 /// the number in front.
 ///
 /// # Errors
-/// Where `data` cannot be JSON (its own `Serialize` failed, or a map's key is no string). `out` then holds a part of the
-/// event: cut it back.
+/// Fails if `data` cannot be JSON: its `Serialize` fails, or a map's key is not a string. `out` then ends with a part of the
+/// event, which the caller must truncate.
 pub fn encode_event<T: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     id: Uuid,
@@ -40,16 +40,16 @@ pub struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// What a number in front of an event adds at most: `,{"seq":18446744073709551615,`.
+    /// The most that a number in front of an event adds: `,{"seq":18446744073709551615,`.
     pub const SEQ_ROOM: usize = 29;
 
-    /// The size of a body with this head and no event. With [`SEQ_ROOM`](BatchWriter::SEQ_ROOM) and the encoded size for
+    /// Returns the size of a body with this head and no event. With [`SEQ_ROOM`](BatchWriter::SEQ_ROOM) and the encoded size for
     /// each event, no body is larger than the sum.
     pub fn overhead(head: &Head) -> usize {
         BatchWriter::new(head).finish().len()
     }
 
-    /// Begins a body.
+    /// Returns a writer of a body with this head.
     pub fn new(head: &Head) -> BatchWriter {
         let mut body = Vec::with_capacity(1024);
         // A Head has only strings, numbers and lists of them: it cannot fail.
@@ -76,7 +76,7 @@ impl BatchWriter {
         self.events += 1;
     }
 
-    /// The body, not compressed.
+    /// Returns the body, not compressed.
     pub fn finish(mut self) -> Vec<u8> {
         self.body.extend_from_slice(b"]}");
         self.body

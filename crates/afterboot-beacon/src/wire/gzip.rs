@@ -5,7 +5,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// Compresses a body, at level 1: `WIRE.md` has what the others cost.
+/// Compresses a body, at level 1: `WIRE.md` compares the levels.
 pub fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4 + 64), Compression::fast());
     // Writing to a Vec does not fail.
@@ -41,11 +41,10 @@ impl std::error::Error for InflateError {
     }
 }
 
-/// Inflates a body of at most `max` bytes, of one or several members. It never inflates more
-/// than that and one byte.
+/// Inflates a body of one or several members to at most `max` bytes, and never produces more than one byte beyond.
 ///
 /// # Errors
-/// Where it is not gzip, is cut short, or inflates to more than `max` bytes.
+/// Fails if it is not gzip, is cut short, or inflates to more than `max` bytes.
 pub fn gunzip(body: &[u8], max: usize) -> Result<Vec<u8>, InflateError> {
     let mut out = Vec::new();
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);

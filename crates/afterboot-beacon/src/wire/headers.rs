@@ -4,25 +4,25 @@ use super::{Counters, StreamId};
 
 /// The names of a request's headers.
 pub mod names {
-    /// Milliseconds since the epoch on the client's wall clock at this try.
+    /// Milliseconds since the epoch on the client's wall clock at this attempt.
     pub const SENT_AT: &str = "afterboot-sent-at";
-    /// Milliseconds since the machine started, at this try.
+    /// Milliseconds since the machine started, at this attempt.
     pub const MONO: &str = "afterboot-mono";
     /// Which start of the machine [`MONO`] counts from: an event's age is known only within one.
     pub const BOOT: &str = "afterboot-boot";
     /// The start of the machine that the events' own `mono` counts from.
     pub const EVENTS_BOOT: &str = "afterboot-events-boot";
-    /// Which try of this batch it is, from 1.
+    /// Which attempt to send this batch it is, from 1.
     pub const ATTEMPT: &str = "afterboot-attempt";
-    /// Names this try of this batch, for the answer to [name](crate::wire::Ack::of) it. A text of at most 64 characters.
+    /// The name of this attempt, for the ack to [repeat](crate::wire::Ack::of). A text of at most 64 characters.
     pub const BATCH: &str = "afterboot-batch";
-    /// The stream of the beacon that sends, whose counters these are: not the batch's own where it was adopted.
+    /// The stream of the sending beacon, whose counters these are. An adopted batch has another stream.
     pub const SENDER: &str = "afterboot-sender";
     /// The sender's [`Counters`](super::Counters), as JSON.
     pub const COUNTERS: &str = "afterboot-counters";
 }
 
-/// What belongs to one try of a batch and is renewed on the next, so it travels beside the body.
+/// The headers of a request: what is new for each attempt to send a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headers {
     /// [`names::SENT_AT`].
@@ -43,7 +43,7 @@ pub struct Headers {
     pub counters: Counters,
 }
 
-/// A header that is missing or is not what it should be.
+/// A header that is missing or malformed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderError {
     name: &'static str,
@@ -63,7 +63,7 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl Headers {
-    /// Names and values, all of them ASCII without line breaks.
+    /// Returns names and values, all ASCII without line breaks.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         // Counters have only numbers and reasons that this crate names.
         let counters = serde_json::to_string(&self.counters).unwrap_or_default();
@@ -80,10 +80,10 @@ impl Headers {
         pairs
     }
 
-    /// Reads them back, given a look-up by lower-case name.
+    /// Parses the headers, which `find` looks up by lower-case name.
     ///
     /// # Errors
-    /// Where one is missing or is not what it should be, by its name.
+    /// Fails if one is missing or malformed, and names it.
     pub fn read<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<Headers, HeaderError> {
         let text = |name: &'static str, allowed: &'static str| {
             find(name).ok_or(HeaderError { name, value: None, allowed })

@@ -4,20 +4,20 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which stream of events: 128 random bits, one stream a [`Beacon`](crate::Beacon), written as 32 hex digits.
+/// The id of a stream of events: 128 random bits, written as 32 hex digits. Each [`Beacon`](crate::Beacon) has one.
 ///
-/// A key (app, stream, seq) names an event for ever. Two beacons never share a stream, nor does a process that was
-/// forked off continue its parent's.
+/// The key (app, stream, seq) identifies an event. Two beacons never share a stream, and a forked process does not continue its
+/// parent's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
 
 impl StreamId {
-    /// The stream of these 16 bytes.
+    /// Returns the id with these 16 bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> StreamId {
         StreamId(bytes)
     }
 
-    /// Its 16 bytes.
+    /// Returns its 16 bytes.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for StreamId {
     }
 }
 
-/// Not a stream's name: 32 lower-case hex digits.
+/// A text that is not a [`StreamId`]: 32 lower-case hex digits are required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamIdError(String);
 

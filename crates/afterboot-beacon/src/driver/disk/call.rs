@@ -48,7 +48,7 @@ pub(super) enum Call {
         rows: Vec<NewRow>,
         dead: Vec<NewDead>,
     },
-    /// Does it work again?
+    /// A test of a disk that failed.
     Probe,
     Close,
 }

@@ -162,7 +162,7 @@ impl Disk {
     }
 }
 
-/// Is tokio's clock paused? A clock that runs shows two moments, and one that is too coarse for it costs nothing but a
+/// Returns whether tokio's clock is paused. A clock that runs shows two moments, and one that is too coarse for it costs nothing but a
 /// look more.
 fn clock_stands_still() -> bool {
     Instant::now() == Instant::now()

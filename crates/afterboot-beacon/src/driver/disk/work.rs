@@ -54,7 +54,7 @@ impl Disk {
         self.begin_call(call, payload, now);
     }
 
-    /// Is a receipt or the reply to a command pending?
+    /// Returns whether a receipt or the reply to a command is pending.
     fn is_wanted(&self) -> bool {
         let commands = !self.commands.is_empty() || !self.erasing.is_empty();
         commands || self.shared.core().has_pending_receipts()
@@ -103,6 +103,7 @@ impl Disk {
         Some(Call::Open { options, app: self.app.clone(), last_row: self.last_row })
     }
 
+    /// Batches come first: [`Call::Put`] writes them by [`Spool::change`](crate::spool::Spool::change).
     fn next_call(&mut self, scope: DiskScope, now: Now) -> Option<(Call, Payload)> {
         if !self.is_open {
             return self.open_call().map(|open| (open, Payload::Nothing));

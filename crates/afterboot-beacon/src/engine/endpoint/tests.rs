@@ -24,14 +24,14 @@ fn waits(
     for n in 0..count {
         let probe = n > 0;
         if probe {
-            assert_eq!(endpoint.ask(now), Answer::Probe);
+            assert_eq!(endpoint.permit(now), Permit::Probe);
             endpoint.probe_left();
-            assert_eq!(endpoint.ask(now), Answer::No(None), "one probe");
+            assert_eq!(endpoint.permit(now), Permit::No(None), "one probe");
         }
         fail(endpoint, probe, now);
         let next = until(endpoint);
         waits.push((next - now).as_secs_f64());
-        assert_eq!(endpoint.ask(next - Duration::from_millis(1)), Answer::No(Some(next)));
+        assert_eq!(endpoint.permit(next - Duration::from_millis(1)), Permit::No(Some(next)));
         now = next;
     }
     waits
@@ -100,12 +100,12 @@ fn a_network_that_is_back_ends_a_backoff_and_no_hold() {
     let mut endpoint = Endpoint::new(1);
     endpoint.failed(false, secs(0), Some(secs(1000)));
     endpoint.offline();
-    assert_eq!(endpoint.ask(secs(2000)), Answer::No(None));
+    assert_eq!(endpoint.permit(secs(2000)), Permit::No(None));
     endpoint.online(secs(5));
-    assert_eq!(endpoint.ask(secs(5)), Answer::Probe);
+    assert_eq!(endpoint.permit(secs(5)), Permit::Probe);
     endpoint.held(true, secs(5), HeldReason::Status(302));
     endpoint.online(secs(6));
-    assert!(matches!(endpoint.ask(secs(6)), Answer::No(Some(_))));
+    assert!(matches!(endpoint.permit(secs(6)), Permit::No(Some(_))));
 }
 
 /// B10: the limit follows the refusals down, and comes back more slowly each time that it is refused again.
@@ -139,15 +139,15 @@ proptest! {
         let mut probing = false;
         for (what, other, wait) in steps {
             now += Duration::from_millis(wait);
-            match endpoint.ask(now) {
-                Answer::Probe => {
+            match endpoint.permit(now) {
+                Permit::Probe => {
                     prop_assert!(!probing);
                     endpoint.probe_left();
                     probing = true;
                 }
-                Answer::No(Some(until)) => prop_assert!(until > now && until <= now + secs(3603)),
-                Answer::No(None) => prop_assert!(probing || endpoint.is_offline()),
-                Answer::Go => prop_assert!(endpoint.is_open()),
+                Permit::No(Some(until)) => prop_assert!(until > now && until <= now + secs(3603)),
+                Permit::No(None) => prop_assert!(probing || endpoint.is_offline()),
+                Permit::Go => prop_assert!(endpoint.is_open()),
             }
             let probe = probing && !other;
             match what {
