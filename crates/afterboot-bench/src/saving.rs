@@ -63,7 +63,7 @@ pub(crate) fn child(args: &Args) -> Outcome {
     measure::pause(Duration::from_millis(300));
     let (cpu, wakeups, begin) = (measure::cpu(), measure::wakeups_of_other_threads(), measure::now());
     paced(EVENTS, args.rate, |n| drop(beacon.post(ROUTE, &Checkout::new(n))));
-    let Flushed { complete, counters } = beacon.flush_blocking(PATIENCE);
+    let Flushed { complete, counters, .. } = beacon.flush_blocking(PATIENCE);
     if !complete || counters.acked != u64::from(EVENTS) {
         return Err(format!("not every event arrived: {counters:?}").into());
     }
