@@ -86,7 +86,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             while let Some(next) = events.next().await {
                 match next {
                     Next::Event(BeaconEvent::Failed { retry_in, .. }) => {
-                        say(&format!("   backoff: nothing leaves for {:.3} s", retry_in.as_secs_f64()));
+                        say(&format!("   backoff: nothing is sent for {:.3} s", retry_in.as_secs_f64()));
                     }
                     Next::Event(BeaconEvent::Recovered) => say("   the server is back"),
                     Next::Event(BeaconEvent::ShutDown) => break,
@@ -108,7 +108,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     beacon.post("payment_failed", &"card declined").vital();
     sleep(Duration::from_secs(7)).await;
 
-    say("45 at once, at most 20 a batch: two full batches leave at once, the rest on time");
+    say("45 at once, at most 20 a batch: two full batches are sent at once, the rest on time");
     for n in 0..45 {
         beacon.post("click", &n);
     }
@@ -118,22 +118,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     set_mood(Mood::Failing);
     beacon.post("click", &1);
     sleep(Duration::from_secs(6)).await;
-    say("a signal, and a full batch: neither passes the backoff");
+    say("an urgent event, and a full batch: neither passes the backoff");
     beacon.post("crash", &"out of memory").urgent();
     for n in 0..20 {
         beacon.post("click", &n);
     }
     sleep(Duration::from_secs(12)).await;
     set_mood(Mood::Well);
-    say("the server is well again, which the next probe finds out");
+    say("the server recovers, which the next probe finds out");
     sleep(Duration::from_secs(16)).await;
 
-    say("leaving, with 2 s for everything and a server that does not answer");
+    say("a shutdown within 2 s, and a server that does not answer");
     set_mood(Mood::Hanging);
     beacon.post("goodbye", &()).vital();
     beacon.post("click", &9);
     let counters = beacon.shutdown(Duration::from_secs(2)).await;
-    say("left");
+    say("shut down");
     watch.await?;
 
     println!("\n{}", serde_json::to_string_pretty(&counters)?);

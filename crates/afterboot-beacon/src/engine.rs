@@ -37,7 +37,7 @@ pub(crate) use self::batch::Batch;
 pub(crate) use self::core::Core;
 pub use self::event::BeaconEvent;
 #[cfg(feature = "spool")]
-pub(crate) use self::exchange::{DeadBatch, Evicted, ReadBack};
+pub(crate) use self::exchange::{DeadBatch, EvictedRow, ReplayedRow};
 pub(crate) use self::exchange::{Outgoing, Posting, Refusal};
 pub(crate) use self::limits::Limits;
 pub use self::receipt::NotDurable;

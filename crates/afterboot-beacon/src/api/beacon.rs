@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::error::Error;
 use super::event::BeaconEvents;
 use super::health::{Health, health};
-use super::launch::Home;
+use super::launch::DriverHost;
 use super::post::{Post, Target};
 use crate::base::lock::lock;
 use crate::engine::Moment;
@@ -38,7 +38,7 @@ pub struct Beacon(Arc<Handle>);
 
 struct Handle {
     shared: Arc<Shared>,
-    home: Home,
+    host: DriverHost,
 }
 
 /// Shows the counters, and neither the content of events nor the user: it may end up in a log.
@@ -64,8 +64,8 @@ pub struct Flushed {
 }
 
 impl Beacon {
-    pub(crate) fn new(shared: Arc<Shared>, home: Home) -> Beacon {
-        Beacon(Arc::new(Handle { shared, home }))
+    pub(crate) fn new(shared: Arc<Shared>, host: DriverHost) -> Beacon {
+        Beacon(Arc::new(Handle { shared, host }))
     }
 
     fn shared(&self) -> &Shared {
@@ -307,9 +307,9 @@ impl Drop for Handle {
         let deadline = now.at + DROP_DEADLINE;
         let asked =
             shared.command(Command::Drain(Drain { deadline, ends: true, sends, responder: Some(responder) }));
-        let waits = match self.home {
-            Home::OwnThread(thread) => thread != thread::current().id(),
-            Home::CallersRuntime => false,
+        let waits = match self.host {
+            DriverHost::OwnThread(thread) => thread != thread::current().id(),
+            DriverHost::CallersRuntime => false,
         };
         if asked && waits {
             receiver.wait_blocking(DROP_DEADLINE + GRACE);

@@ -313,11 +313,11 @@ impl BeaconBuilder {
             disk,
         };
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
-        let (shared, home) = launch::start(&settings, self.user, self.session, seed, self.runtime)?;
+        let (shared, host) = launch::start(&settings, self.user, self.session, seed, self.runtime)?;
         if let Some(early) = self.early {
             early.attach(&shared);
         }
-        Ok(Beacon::new(shared, home))
+        Ok(Beacon::new(shared, host))
     }
 
     fn check(&mut self) {

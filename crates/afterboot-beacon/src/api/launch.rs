@@ -19,22 +19,22 @@ use crate::transport::Transport;
 
 /// Where the driver runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Home {
+pub(crate) enum DriverHost {
     OwnThread(ThreadId),
     CallersRuntime,
 }
 
 /// The runtime that the driver runs on.
-enum Place {
+enum DriverRuntime {
     Own(Runtime),
     Callers(Handle),
 }
 
-impl Place {
+impl DriverRuntime {
     fn handle(&self) -> &Handle {
         match self {
-            Place::Own(runtime) => runtime.handle(),
-            Place::Callers(handle) => handle,
+            DriverRuntime::Own(runtime) => runtime.handle(),
+            DriverRuntime::Callers(handle) => handle,
         }
     }
 }
@@ -49,48 +49,48 @@ pub(crate) fn start(
     session: Option<String>,
     seed: u64,
     callers: Option<Handle>,
-) -> Result<(Arc<Shared>, Home), Error> {
+) -> Result<(Arc<Shared>, DriverHost), Error> {
     let transport = transport(&settings.transport)?;
-    let place = match callers {
-        Some(runtime) => Place::Callers(runtime),
-        None => Place::Own(own_runtime()?),
+    let runtime = match callers {
+        Some(runtime) => DriverRuntime::Callers(runtime),
+        None => DriverRuntime::Own(own_runtime()?),
     };
     // tokio's clock is the runtime's.
     let clock = {
-        let _inside = place.handle().enter();
+        let _inside = runtime.handle().enter();
         Clock::start(settings.wall, settings.machine.clone())
     };
     let now = clock.now();
     let mut core = core(settings, seed, settings.disk.has_spool());
     core.set_user(user, now);
     core.set_session(session, now);
-    let (commands, obeyed) = mpsc::unbounded_channel();
+    let (commands, receiver) = mpsc::unbounded_channel();
     let shared = Shared::new(core, clock, commands, settings.clone(), start_in_child);
     let driver = Driver::new(
         Arc::clone(&shared),
         transport,
         settings.tokens.clone(),
         settings.time_limit,
-        obeyed,
+        receiver,
         settings.app.clone(),
         settings.disk.clone(),
     );
-    let home = match place {
-        Place::Own(runtime) => {
+    let host = match runtime {
+        DriverRuntime::Own(runtime) => {
             let thread = thread::Builder::new().name("afterboot-beacon".to_owned());
             let thread = thread.spawn(move || {
                 runtime.block_on(driver.run());
                 // A disk that hangs does not keep the thread.
                 runtime.shutdown_background();
             });
-            Home::OwnThread(thread.map_err(Error::start)?.thread().id())
+            DriverHost::OwnThread(thread.map_err(Error::start)?.thread().id())
         }
-        Place::Callers(runtime) => {
+        DriverRuntime::Callers(runtime) => {
             runtime.spawn(driver.run());
-            Home::CallersRuntime
+            DriverHost::CallersRuntime
         }
     };
-    Ok((shared, home))
+    Ok((shared, host))
 }
 
 fn core(settings: &Settings, seed: u64, has_spool: bool) -> Core {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::wire::MAX_BODY;
 
-/// How long an event is worth something: 24 h, from Facebook's Banzai client.
+/// The default expiry of an event: 24 h, from Facebook's Banzai client.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 3600);
 
 /// A larger event is not kept as a dead letter: no row is read that inflates to more.

@@ -1,12 +1,12 @@
-//! What a test does to the machine under a beacon.
+//! Faults of the machine, injected by a test.
 
 use std::sync::Arc;
 #[cfg(feature = "spool")]
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The machine that a beacon runs on, as a test wants it: its wall clock is set, and it gives no thread. Cheap to clone; all
-/// clones are one.
+/// Injects faults of the machine that a beacon runs on: a wall clock that is set, threads that cannot be spawned. Clones share
+/// the faults.
 #[derive(Debug, Clone, Default)]
 pub struct Machine(Arc<State>);
 
@@ -18,18 +18,18 @@ struct State {
 }
 
 impl Machine {
-    /// One that nothing was done to.
+    /// Returns a machine without faults.
     pub fn new() -> Machine {
         Machine::default()
     }
 
-    /// Sets the wall clock forward by so many milliseconds, or back. What it was set by before stays.
+    /// Sets the wall clock forward by this many milliseconds, or back. Repeated calls add up.
     pub fn set_wall_by(&self, milliseconds: i64) {
         let add = |ahead: i64| Some(ahead.saturating_add(milliseconds));
         let _ = self.0.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// From now on no new thread is to be had for the disk, or one is again. One that runs goes on.
+    /// Makes spawning a thread for the disk fail, or succeed again. A running thread is not affected.
     #[cfg(feature = "spool")]
     pub fn refuse_threads(&self, refuses: bool) {
         self.0.has_no_threads.store(refuses, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Machine {
         self.0.has_no_threads.load(Ordering::Relaxed)
     }
 
-    /// What the wall clock says at this time of a clock that nobody sets.
+    /// Returns the wall time, given that of a clock that is not set.
     pub(crate) fn wall(&self, milliseconds: u64) -> u64 {
         milliseconds.saturating_add_signed(self.0.ahead.load(Ordering::Relaxed))
     }

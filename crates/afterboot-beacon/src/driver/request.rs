@@ -22,11 +22,11 @@ pub(super) struct Sent {
     pub(super) took: Duration,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug)]
 enum NotSent {
     Failed(String),
-    /// It could not even leave: no retry mends that.
+    /// It was not sent, because its token cannot stand in a header: no retry mends that.
     Token,
 }
 

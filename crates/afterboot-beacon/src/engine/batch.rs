@@ -26,13 +26,13 @@ pub(crate) struct Batch {
     pub(crate) head: Head,
     /// Where it stands among the batches of this beacon: the order of sealing.
     pub(crate) ordinal: u64,
-    /// When it should leave.
+    /// When it should be sent.
     pub(crate) due: Moment,
     /// When its first event was posted, or when it was read back from the spool.
     pub(crate) since: Moment,
-    /// When its last event stops being worth anything, in milliseconds since the machine started.
+    /// When its last event expires, in milliseconds since the machine started.
     pub(crate) expires: u64,
-    /// How long its longest-lived event is worth something.
+    /// The longest expiry of its events.
     pub(crate) life: Duration,
     /// Unix milliseconds of its last event.
     pub(crate) newest_at: u64,
@@ -174,7 +174,7 @@ impl Batch {
         self.rebuild(&slots);
     }
 
-    /// Gives back the room that merged or evicted events and the buffer's growth left behind.
+    /// Frees the unused part of the buffer.
     pub(crate) fn shrink(&mut self) {
         if self.live_bytes < self.buffer.len() {
             let slots = self.slots().to_vec();

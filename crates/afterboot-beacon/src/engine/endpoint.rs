@@ -145,7 +145,7 @@ impl Endpoint {
         self.probing = true;
     }
 
-    /// The probe was called off: nothing was learnt.
+    /// The probe was cancelled and decides nothing.
     pub(crate) fn probe_aborted(&mut self) {
         self.probing = false;
     }

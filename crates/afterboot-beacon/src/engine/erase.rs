@@ -1,4 +1,4 @@
-//! A user's events go: at once where they are here, and when they come back where they are not.
+//! Erasing a user's events: those in memory at once, those under way when they come back.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,4 +1,4 @@
-//! An erased user.
+//! A user who was erased while batches were under way.
 
 use super::batch::Batch;
 

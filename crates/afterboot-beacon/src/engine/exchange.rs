@@ -27,7 +27,7 @@ pub(crate) struct Posting<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Dropped(DropReason),
-    /// Too large for any batch: it was set aside as a dead letter.
+    /// Too large for any batch: it became a dead letter.
     Oversize,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Refusal {
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) batch: Batch,
-    /// Its outcome decides whether the endpoint is well again.
+    /// Its outcome decides whether the endpoint is healthy again.
     pub(crate) probe: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct DeadBatch {
 #[cfg(any(feature = "spool", test))]
 /// A row that the spool gave up.
 #[derive(Debug, Clone)]
-pub(crate) struct Evicted {
+pub(crate) struct EvictedRow {
     pub(crate) row: i64,
     pub(crate) stream: StreamId,
     pub(crate) first: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Evicted {
 #[cfg(any(feature = "spool", test))]
 /// A batch that was read back.
 #[derive(Debug)]
-pub(crate) struct ReadBack {
+pub(crate) struct ReplayedRow {
     pub(crate) row: i64,
     pub(crate) batch: Batch,
 }

@@ -1,4 +1,4 @@
-//! What the spool answers, and what comes back from it.
+//! What results of the spool change, and batches that are read back.
 
 use std::collections::HashSet;
 use std::mem;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::batch::Batch;
 use super::core::Core;
 use super::endpoint::Permit;
-use super::exchange::{Evicted, ReadBack};
+use super::exchange::{EvictedRow, ReplayedRow};
 use super::ledger::{DropReason, Place};
 use super::receipt::NotDurable;
 use super::time::{Moment, Now};
@@ -66,7 +66,7 @@ impl Core {
     }
 
     /// The spool gave rows up for room, for their age or because a user asked for it.
-    pub(crate) fn evicted(&mut self, rows: &[Evicted]) {
+    pub(crate) fn evicted(&mut self, rows: &[EvictedRow]) {
         for evicted in rows {
             // It was settled while the spool was at work, and waits to be deleted: nothing of it is spooled.
             if self.settled_rows.contains(&evicted.row) {
@@ -153,7 +153,7 @@ impl Core {
     }
 
     /// Rows whose bodies cannot be read.
-    pub(crate) fn drop_unreadable_rows(&mut self, rows: &[Evicted]) {
+    pub(crate) fn drop_unreadable_rows(&mut self, rows: &[EvictedRow]) {
         self.evicted(rows);
         self.settled_rows.extend(rows.iter().map(|damaged| damaged.row));
     }
@@ -185,12 +185,12 @@ impl Core {
     }
 
     /// What was read. Nothing: the replay is over until there is a reason for another.
-    pub(crate) fn read_back(&mut self, batches: Vec<ReadBack>, now: Now) {
+    pub(crate) fn read_back(&mut self, batches: Vec<ReplayedRow>, now: Now) {
         if batches.is_empty() {
             self.replay_at = self.replay_at.filter(|_| self.replay_again);
             return;
         }
-        for ReadBack { row, mut batch } in batches {
+        for ReplayedRow { row, mut batch } in batches {
             // It was read for a user who has gone meanwhile.
             if !self.may_be_replayed(&batch) {
                 continue;

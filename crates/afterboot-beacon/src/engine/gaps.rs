@@ -1,4 +1,4 @@
-//! Numbers that were given and will never come, until a batch declares them.
+//! Gaps: numbers that will never arrive, until a batch declares them.
 
 use crate::wire::{Gap, StreamId};
 

@@ -41,7 +41,7 @@ impl Core {
         self.emit_dropped(reason, events);
     }
 
-    /// Events that another process left behind, and that are gone before they were ours: they are in no other ledger.
+    /// Counts events of another process that were lost before they were adopted: they are in no other ledger.
     #[cfg(any(feature = "spool", test))]
     pub(crate) fn count_foreign_loss(&mut self, reason: DropReason, events: u64) {
         if events > 0 {

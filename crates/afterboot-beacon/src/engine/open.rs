@@ -12,7 +12,7 @@ use super::time::Moment;
 /// For how long a later event of the same key replaces an earlier one: 10 s, from Facebook's Banzai client.
 pub(crate) const MERGE_WINDOW: Duration = Duration::from_secs(10);
 
-/// From here on what merged and displaced events left behind in the buffer is cleared away.
+/// From this size on, the bytes of merged and displaced events are removed from the buffer.
 const MAX_GARBAGE: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -52,12 +52,12 @@ impl Open {
         self.batch.bytes() + self.key_bytes()
     }
 
-    /// What is gone once it is sealed.
+    /// The part of it that is freed when it is sealed.
     pub(crate) fn key_bytes(&self) -> usize {
         self.keys.len() * KEY_BYTES
     }
 
-    /// How many bytes of the event of this key a newcomer would replace.
+    /// Returns the size of the event that a new one with this key would replace.
     pub(crate) fn replaceable(&self, route: &str, key: &str, now: Moment) -> Option<usize> {
         let entry = self.entry(route, key, now)?;
         self.batch.slots().iter().find(|slot| slot.start == entry.start).map(|slot| slot.len as usize)

@@ -1,4 +1,4 @@
-//! An event comes in: the application's thread is here, so nothing waits and nothing is encoded.
+//! Accepting an event, on the application's thread and under the lock: nothing waits and nothing is encoded here.
 
 use super::batch::{BATCH_BYTES, SLOT_BYTES, name_bytes};
 use super::core::Core;
@@ -112,8 +112,8 @@ impl Core {
         self.endpoint.is_open() && self.in_flight < MAX_IN_FLIGHT
     }
 
-    /// Room for one more event of this priority: at the limit a basic newcomer has none, a vital one takes the oldest
-    /// basic event's, and a vital one's only where no basic one is left.
+    /// Makes room for one more event of this priority: at the limit a basic one gets none, and a vital one displaces the oldest
+    /// basic event, or the oldest vital one if there is no basic one.
     fn make_room(&mut self, posting: &Posting<'_>, now: Now) -> bool {
         let replaced = match (posting.merge, &self.open[lane(posting.priority)]) {
             (Some(key), Some(open)) => open.replaceable(posting.route, key, now.at),

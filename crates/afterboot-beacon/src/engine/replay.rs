@@ -1,4 +1,4 @@
-//! What lies in the spool comes back from it: when, and for whom.
+//! Replay: when the spool is read, and for which user.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -33,7 +33,7 @@ impl Core {
         }
     }
 
-    /// The beacon leaves for good, with time to send: what it has on disk of its own is sent now, if the server is well.
+    /// A shutdown with time to send: the beacon's own spooled batches are sent now, if the endpoint is healthy.
     pub(crate) fn replay_now(&mut self, now: Now) {
         if self.has_spool && self.endpoint.is_open() && self.ledger.spooled() > 0 {
             self.replay_at = Some(now.at);

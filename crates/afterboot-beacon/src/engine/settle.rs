@@ -1,4 +1,4 @@
-//! What became of a request.
+//! Settling a request: what its outcome changes.
 
 use std::mem;
 

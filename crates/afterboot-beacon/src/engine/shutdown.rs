@@ -40,7 +40,7 @@ impl Core {
         first.is_some_and(|first| first < ordinal)
     }
 
-    /// The stream is over: its last batch says so. If there is none left to say it, one without events does.
+    /// Ends the stream: its last batch or, if none is left, one without events marks the end.
     pub(crate) fn end_stream(&mut self, now: Now) {
         if mem::replace(&mut self.ended, true) || !self.ledger.has_posted() {
             return;

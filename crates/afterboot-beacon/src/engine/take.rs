@@ -1,4 +1,4 @@
-//! What leaves next.
+//! What is sent next.
 
 use super::batch::Batch;
 use super::core::Core;
@@ -10,7 +10,7 @@ use super::time::{Moment, Now};
 use crate::wire::Priority;
 
 impl Core {
-    /// The next batch to send, if one may leave now.
+    /// Takes the next batch to send, if the endpoint permits one.
     pub(crate) fn take(&mut self, now: Now) -> Option<Outgoing> {
         if self.in_flight >= MAX_IN_FLIGHT {
             return None;
@@ -73,7 +73,7 @@ impl Core {
         self.replay.remove(at)
     }
 
-    /// As many events as one request may carry: small batches join, one that the server would find too large is parted.
+    /// As many events as one request may carry: small batches join, and one that the server would find too large is split.
     fn fit(&mut self, batch: &mut Batch) {
         let limit = self.endpoint.limit().min(self.limits.batch_bytes);
         let overhead = Core::overhead(&batch.head);
@@ -145,7 +145,7 @@ impl Core {
         wake
     }
 
-    /// Gives up what is not worth anything any more. The fronts are the oldest.
+    /// Drops expired batches. The fronts are the oldest.
     pub(crate) fn expire(&mut self, now: Now) {
         for lane in 0..self.queues.len() {
             while let Some(batch) = self.queues[lane].pop_front() {

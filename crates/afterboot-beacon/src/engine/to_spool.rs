@@ -1,4 +1,4 @@
-//! What goes to the spool.
+//! Which batches go to the spool, and when.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use super::endpoint::HeldReason;
 use crate::transport::Response;
 use crate::wire::{Ack, AckError, Verdict};
 
-/// What the answer to a batch, or its absence, means.
+/// What the response to a batch, or its absence, means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// An ack: a verdict an event.

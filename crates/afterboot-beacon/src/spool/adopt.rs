@@ -103,7 +103,7 @@ impl Spool {
         if dir == self.home.dir() { Ok(Take::Busy) } else { Home::take(dir) }
     }
 
-    /// Moves what is eligible. Answers whether nothing is left.
+    /// Moves the eligible rows. Returns whether none is left.
     fn drain(
         &mut self,
         theirs: &Db,

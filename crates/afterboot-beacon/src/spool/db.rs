@@ -93,7 +93,7 @@ impl Db {
         &self.0
     }
 
-    /// Bounds the file, in pages. Answers what holds: never less than there is.
+    /// Bounds the file, in pages. Returns the bound that holds: never less than there is.
     pub(super) fn limit_pages(&self, pages: u32) -> Result<u32> {
         let set = self.0.pragma_update_and_check(None, "max_page_count", pages, |row| row.get(0));
         set.map_err(|error| SpoolError::sql("bound", error))

@@ -63,7 +63,7 @@ pub(crate) struct Row {
     pub(crate) batch: NewRow,
 }
 
-/// A batch to be set aside as a dead letter.
+/// A batch to be kept as a dead letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewDead {
     pub(crate) batch: NewRow,
@@ -76,7 +76,7 @@ pub(crate) struct NewDead {
     pub(crate) own: bool,
 }
 
-/// Why a batch is gone without having been sent.
+/// Why a batch was deleted without having been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     Expired,

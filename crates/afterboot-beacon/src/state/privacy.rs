@@ -1,4 +1,4 @@
-//! Only what a route is allowed to say leaves the process.
+//! Allow-lists: which keys of a route's data are sent.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,9 +13,9 @@ impl AllowLists {
         self.0.entry(route).or_default().extend(keys);
     }
 
-    /// What is left of this data, and how many keys went. None: the route has no list.
+    /// Returns the allowed part of this data and the number of keys removed. `None`: the route has no list.
     ///
-    /// Data that is no object has no keys that could be allowed: an empty object is left.
+    /// Data that is not an object has no keys to allow, and becomes an empty object.
     pub(crate) fn filter(&self, route: &str, data: &[u8]) -> Option<(Vec<u8>, u64)> {
         let allowed = self.0.get(route)?;
         let Ok(mut object) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(data) else {

@@ -12,7 +12,7 @@ use crate::engine::Limits;
 use crate::spool::{Durability, SpoolOptions};
 use crate::transport::Transport;
 
-/// What requests leave by. A child makes its own connections where it can.
+/// How requests are sent. A forked child makes its own connections if it can.
 #[derive(Debug, Clone)]
 pub(crate) enum TransportSource {
     #[cfg(feature = "http")]
@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// How soon events leave.
+/// How soon events are sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delays {
     pub(crate) vital: Duration,

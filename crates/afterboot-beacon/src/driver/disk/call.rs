@@ -178,28 +178,28 @@ impl Call {
 }
 
 /// What a result says of the disk.
-pub(super) enum DiskState {
+pub(super) enum Evidence {
     /// It holds something that it did not hold before.
-    Took,
+    Wrote,
     Works,
     /// It failed, or what was asked for may have been wrong.
-    Neither,
+    Nothing,
 }
 
 impl CallResult {
-    pub(super) fn disk_state(&self) -> DiskState {
+    pub(super) fn evidence(&self) -> Evidence {
         match self {
             CallResult::Opened(Ok(_)) | CallResult::Written(Ok(_)) | CallResult::Buried(Ok(_)) => {
-                DiskState::Took
+                Evidence::Wrote
             }
             CallResult::Deleted(Ok(())) | CallResult::Replay(_, Ok(_)) | CallResult::Tidied(Ok(_)) => {
-                DiskState::Works
+                Evidence::Works
             }
             CallResult::Erased(Ok(_)) | CallResult::DeadList(Ok(_)) | CallResult::DeadReplayed(Ok(_)) => {
-                DiskState::Works
+                Evidence::Works
             }
-            CallResult::DeadPurged(Ok(_)) | CallResult::Probed(Ok(())) => DiskState::Works,
-            _ => DiskState::Neither,
+            CallResult::DeadPurged(Ok(_)) | CallResult::Probed(Ok(())) => Evidence::Works,
+            _ => Evidence::Nothing,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the results of calls change.
 
-use super::call::{CallResult, DiskState, Done, Result};
+use super::call::{CallResult, Done, Evidence, Result};
 use super::payload::Payload;
 use super::rows;
 use super::state::Disk;
@@ -14,13 +14,13 @@ impl Disk {
     pub(super) fn call_done(&mut self, done: Done, payload: Payload, now: Now) {
         rows::lost(&mut self.shared.core(), done.lost);
         let failed = |error: SpoolError| error.to_string();
-        match done.result.disk_state() {
-            DiskState::Took => {
+        match done.result.evidence() {
+            Evidence::Wrote => {
                 self.backoff = Backoff::new();
                 self.works(now);
             }
-            DiskState::Works => self.works(now),
-            DiskState::Neither => {}
+            Evidence::Works => self.works(now),
+            Evidence::Nothing => {}
         }
         match (done.result, payload) {
             (CallResult::Opened(Ok(())), _) => {

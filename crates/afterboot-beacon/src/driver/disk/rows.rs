@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::base::machine::boot_id;
 use crate::engine::ledger::DropReason;
-use crate::engine::{Batch, Core, DeadBatch, Evicted, Now, ReadBack};
+use crate::engine::{Batch, Core, DeadBatch, EvictedRow, Now, ReplayedRow};
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
 };
@@ -74,7 +74,7 @@ fn letter_of(dead: &mut DeadBatch, now: Now) -> Option<NewDead> {
 }
 
 /// The rows that could be read, and those that could not.
-pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<ReadBack>, Vec<Evicted>) {
+pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<ReplayedRow>, Vec<EvictedRow>) {
     let (mut batches, mut damaged) = (Vec::new(), Vec::new());
     for Row { id, until, batch: row } in rows {
         let body = gunzip(&row.body, MAX_INFLATED).ok().and_then(|body| wire::Batch::parse(&body).ok());
@@ -84,9 +84,9 @@ pub(super) fn read(rows: Vec<Row>, now: Now) -> (Vec<ReadBack>, Vec<Evicted>) {
                 batch.newest_at = row.newest_at;
                 batch.life = Duration::from_millis(row.expires_at.saturating_sub(row.newest_at));
                 batch.expires = expires(until.as_ref(), batch.life, now);
-                batches.push(ReadBack { row: id.0, batch });
+                batches.push(ReplayedRow { row: id.0, batch });
             }
-            _ => damaged.push(Evicted {
+            _ => damaged.push(EvictedRow {
                 row: id.0,
                 stream: row.stream,
                 first: row.first_seq,
@@ -113,7 +113,7 @@ pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now)
     let (refused, rows): (Vec<_>, Vec<_>) =
         rows.partition(|(batch, row)| !batch.receipts.is_empty() && goes(*row));
     let kept = |gone: &&spool::Evicted| !refused.iter().any(|(_, row)| *row == gone.id.0);
-    let evicted: Vec<Evicted> = put.evicted.iter().filter(kept).map(evicted).collect();
+    let evicted: Vec<EvictedRow> = put.evicted.iter().filter(kept).map(evicted).collect();
     core.spooled(rows, now);
     core.not_spooled(refused.into_iter().map(|(batch, _)| batch).collect(), "the spool is full");
     core.evicted(&evicted);
@@ -122,7 +122,7 @@ pub(super) fn spooled(core: &mut Core, batches: Vec<Batch>, put: &Put, now: Now)
 
 /// What had to go for dead letters.
 pub(super) fn put(core: &mut Core, put: &Put) {
-    let evicted: Vec<Evicted> = put.evicted.iter().map(evicted).collect();
+    let evicted: Vec<EvictedRow> = put.evicted.iter().map(evicted).collect();
     core.evicted(&evicted);
     letters_dropped(core, &put.dead_dropped);
 }
@@ -158,8 +158,8 @@ pub(super) fn count_foreign_loss(core: &mut Core, gone: &[spool::Evicted]) {
     }
 }
 
-pub(super) fn evicted(gone: &spool::Evicted) -> Evicted {
-    Evicted {
+pub(super) fn evicted(gone: &spool::Evicted) -> EvictedRow {
+    EvictedRow {
         row: gone.id.0,
         stream: gone.stream,
         first: gone.first_seq,

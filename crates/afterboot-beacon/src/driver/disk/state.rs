@@ -21,7 +21,7 @@ use crate::state::shared::Shared;
 /// A call that takes longer than this is abandoned.
 pub(in crate::driver) const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often expired rows, and what neighbours left that have died, are looked for.
+/// How often expired rows, and rows of processes that have died, are looked for.
 pub(super) const TIDY_EVERY: Duration = Duration::from_secs(600);
 
 /// A user whose events in memory are gone, and whose rows are to go.

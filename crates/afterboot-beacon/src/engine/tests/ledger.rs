@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::batch::Batch;
 use crate::engine::endpoint::HeldReason;
-use crate::engine::exchange::{Evicted, ReadBack};
+use crate::engine::exchange::{EvictedRow, ReplayedRow};
 use crate::engine::ledger::DropReason;
 use crate::wire;
 
@@ -143,7 +143,7 @@ impl World {
             for seq in gaps {
                 *self.declared.entry(seq).or_default() += 1;
             }
-            let gone = Evicted {
+            let gone = EvictedRow {
                 row,
                 stream: STREAM,
                 first: seqs.iter().min().copied().unwrap_or(0),
@@ -166,7 +166,7 @@ impl World {
             if !skip.contains(row) && whose && listed.len() < 3 {
                 let mut batch = Batch::read(parsed, Arc::from("boot"), now.at);
                 batch.expires = *expires;
-                listed.push(ReadBack { row: *row, batch });
+                listed.push(ReplayedRow { row: *row, batch });
             }
         }
         self.core.read_back(listed, now);

@@ -1,7 +1,7 @@
 //! Who goes first, and who has to go.
 
 use super::*;
-use crate::engine::exchange::Evicted;
+use crate::engine::exchange::EvictedRow;
 use crate::engine::ledger::DropReason;
 
 fn posted(core: &mut Core, priority: Priority, names: impl IntoIterator<Item = String>, now: Now) {
@@ -252,7 +252,7 @@ fn a_row_that_is_evicted_after_its_events_were_settled_is_no_loss() {
     let outgoing = core.take(at(1000)).unwrap();
     accept(&mut core, outgoing, at(1001));
     let reason = DropReason::SpoolFull;
-    core.evicted(&[Evicted { row: 7, stream: STREAM, first: 0, last: 0, events: 1, reason }]);
+    core.evicted(&[EvictedRow { row: 7, stream: STREAM, first: 0, last: 0, events: 1, reason }]);
     let counters = core.ledger.counters();
     assert_eq!((counters.acked, counters.dropped_in_all(), counters.spooled), (1, 0, 0), "{counters:?}");
     assert!(counters.balances(), "{counters:?}");
