@@ -187,6 +187,10 @@ fn duration(key: &str, value: &str) -> Result<Duration, String> {
         "s" => 1.0,
         _ => return Err(bad()),
     };
+    // As a float it would be rounded up to what no duration can hold; `Display` writes it.
+    if value == format!("{:?}", Duration::MAX) {
+        return Ok(Duration::MAX);
+    }
     let number: f64 = digits.trim().parse().map_err(|_| bad())?;
     Duration::try_from_secs_f64(number * unit).map_err(|_| bad())
 }

@@ -30,6 +30,7 @@ mod stress;
 mod settled;
 mod at_start;
 mod deadlines;
+mod far_away;
 mod starving;
 mod signals;
 mod lists;
