@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use afterboot_retry::{Clock, Decision, GivenUp, JitterRng, Retry, RetryPolicy, nested};
+use afterboot_retry::{Clock, GivenUp, JitterRng, Retry, RetryPolicy, nested};
 use tokio::time::{Sleep, sleep};
 
 use crate::base::catch::catch;
@@ -87,11 +87,9 @@ where
             Err(Failure::Failed(error)) => error,
             other => return Poll::Ready(other),
         };
-        match retry.decide(afterboot_retry::Failure::transient().retry_after(asked)) {
-            Decision::Retry(wait) => Poll::Ready(Err(Failure::Again { after: wait.after, error })),
-            Decision::GiveUp(given_up) => {
-                Poll::Ready(Err(Failure::Failed(Box::new(LastError { error, given_up }))))
-            }
+        match retry.decide(afterboot_retry::Failure::transient().retry_after(asked)).into_result() {
+            Ok(wait) => Poll::Ready(Err(Failure::Again { after: wait.after, error })),
+            Err(given_up) => Poll::Ready(Err(Failure::Failed(Box::new(LastError { error, given_up })))),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What one attempt is told, and what it may tell: that the work moves on.
+//! The handle that an operation receives for one attempt: its number, and how it reports progress.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
 
-/// One run of the operation. Cheap to clone.
+/// One attempt of the operation. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     number: u32,
@@ -17,20 +17,20 @@ impl Attempt {
         Attempt { number, progress }
     }
 
-    /// Which run this is, from 1.
+    /// Returns the number of this attempt, counted from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The work moved on: a chunk was stored, a page was read. If this attempt fails later, the first delay is waited
-    /// again. See [`Retry::on_progress`](crate::Retry::on_progress).
+    /// Reports progress: a chunk was stored, a page was read. If this attempt fails afterwards, the schedule restarts at
+    /// its first delay. See [`Retry::on_progress`](crate::Retry::on_progress).
     pub fn on_progress(&self) {
         let now = self.progress.clock.now();
         *self.progress.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 }
 
-/// When the work last moved on, written by attempts and read by the loop between them.
+/// The time of the last progress, written by attempts and read by the loop between them.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress {
     clock: Clock,

@@ -1,4 +1,4 @@
-//! A budget that many retries share: what keeps a long outage from multiplying the load.
+//! A retry budget shared by many retries: it keeps a long outage from multiplying the load.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::error::PolicyError;
 
-/// A bucket of retries that refills with time and with success. Clones share it.
+/// A token bucket of retries that refills with time and with each success. Clones share the bucket.
 ///
-/// Each retry costs one. When the bucket is empty, retries are not made and say when it is refilled; first tries are
-/// never held up. So whatever the number of callers, the retries of one process stay below `capacity` at once and
-/// `per_second` on average, plus `per_success` for each call that worked. Of loops inside each other only the outermost
-/// retries, pays and is returned a share.
+/// Each retry withdraws one token. With an empty bucket a retry gives up with [`GiveUpReason::Budget`](crate::GiveUpReason),
+/// which carries the time until the next token; first attempts are never limited. Whatever the number of callers, the
+/// retries of one process stay below `capacity` in a burst and `per_second` on average, plus `per_success` for each call
+/// that succeeded. Of nested loops only the outermost withdraws and deposits.
 ///
 /// The defaults, 100 retries, 10 a second and 0.2 a success, are those of tower's `TpsBudget` (a floor of 10 retries a
 /// second over 10 s, and a fifth of what succeeds).
@@ -20,7 +20,7 @@ use crate::error::PolicyError;
 /// use std::time::Duration;
 /// use afterboot_retry::{BudgetPolicy, Clock, RetryBudget};
 ///
-/// let policy = BudgetPolicy { capacity: 1.0, per_second: 0.5, per_success: 0.0 };
+/// let policy = BudgetPolicy::default().capacity(1.0).per_second(0.5).per_success(0.0);
 /// let budget = RetryBudget::new(policy, Clock::new(|| Duration::ZERO))?;
 /// assert_eq!(budget.withdraw(), Ok(()));
 /// assert_eq!(budget.withdraw(), Err(Duration::from_secs(2)));
@@ -33,22 +33,44 @@ pub struct RetryBudget {
     level: Arc<Mutex<Level>>,
 }
 
-/// How large a [`RetryBudget`] is and how it refills.
+/// The size of a [`RetryBudget`] and how it refills. Start from `BudgetPolicy::default()`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
+#[must_use]
+#[non_exhaustive]
 pub struct BudgetPolicy {
-    /// The most retries that can be saved up; the bucket begins full. Finite, 1 or more.
+    /// The capacity in retries; the bucket starts full. Default: 100. Finite, 1 or more.
     pub capacity: f64,
-    /// Retries that come back each second. Finite, 0 or more.
+    /// Retries added each second. Default: 10. Finite, 0 or more.
     pub per_second: f64,
-    /// Retries that come back with each success. Finite, 0 or more.
+    /// Retries added with each success. Default: 0.2. Finite, 0 or more.
     pub per_success: f64,
 }
 
 impl Default for BudgetPolicy {
     fn default() -> BudgetPolicy {
         BudgetPolicy { capacity: 100.0, per_second: 10.0, per_success: 0.2 }
+    }
+}
+
+impl BudgetPolicy {
+    /// Sets the capacity in retries.
+    pub fn capacity(mut self, retries: f64) -> BudgetPolicy {
+        self.capacity = retries;
+        self
+    }
+
+    /// Sets how many retries are added each second.
+    pub fn per_second(mut self, retries: f64) -> BudgetPolicy {
+        self.per_second = retries;
+        self
+    }
+
+    /// Sets how many retries are added with each success.
+    pub fn per_success(mut self, retries: f64) -> BudgetPolicy {
+        self.per_success = retries;
+        self
     }
 }
 
@@ -59,11 +81,11 @@ struct Level {
 }
 
 impl RetryBudget {
-    /// A full budget.
+    /// Creates a full budget.
     ///
     /// # Errors
     ///
-    /// Names every number that is out of its bounds.
+    /// [`PolicyError`] lists every field that is out of its bounds.
     pub fn new(policy: BudgetPolicy, clock: Clock) -> Result<RetryBudget, PolicyError> {
         let mut problems = Vec::new();
         for (field, value, least) in [
@@ -80,12 +102,12 @@ impl RetryBudget {
         Ok(RetryBudget { policy, clock, level })
     }
 
-    /// Takes the price of one retry, or says in how long it will be there. `Duration::MAX` where time alone never
-    /// brings it.
+    /// Withdraws one retry.
     ///
     /// # Errors
     ///
-    /// The time until the bucket holds one retry, if nobody else takes from it.
+    /// If the bucket holds less than one retry: the time until it holds one, provided that no other caller withdraws.
+    /// `Duration::MAX` if `per_second` is 0.
     pub fn withdraw(&self) -> Result<(), Duration> {
         let mut level = self.refilled();
         if level.retries >= 1.0 {
@@ -96,13 +118,13 @@ impl RetryBudget {
         Err(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 
-    /// A call succeeded.
+    /// Records a successful call: adds `per_success` retries.
     pub fn deposit(&self) {
         let mut level = self.refilled();
         level.retries = (level.retries + self.policy.per_success).min(self.policy.capacity);
     }
 
-    /// Retries that could be made at once.
+    /// Returns how many retries could be withdrawn now.
     pub fn available(&self) -> u64 {
         // Saturates, and is never negative.
         self.refilled().retries as u64

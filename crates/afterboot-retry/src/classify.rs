@@ -1,4 +1,4 @@
-//! What an answer's code means for a poll: end, skip, wait how long, give up.
+//! Maps response codes to the action of a poll: end, skip, retry after a wait, give up.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,21 +6,22 @@ use std::time::Duration;
 use crate::error::PolicyError;
 use crate::policy::FIBONACCI;
 
-/// What to do about each code. Codes are HTTP's; 0 stands for no answer at all.
+/// The action for each response code. Codes are those of HTTP; 0 means that there was no response.
 ///
-/// Asked in this order: **end**, **skip**, **table exhausted** (ten failures in a row give up for any code),
-/// **Fibonacci** (0 1 1 2 3 5 8 13 21 34 s), **fixed** wait for the code, **give up**. A limit for a single code is kept
-/// by [`Classifier`], which counts.
+/// Rules are evaluated in this order: **end**, **skip**, **table exhausted** (ten failures in a row give up for any code),
+/// **Fibonacci** (0 1 1 2 3 5 8 13 21 34 s), **fixed** wait for the code, **give up**. Limits for single codes are
+/// enforced by [`Classifier`], which counts.
 ///
 /// The defaults are those of Facebook's live player: 410 ends; 504 waits by the table; 0 waits 1 s, 404 2 s, 502, 503
-/// and 504 1 s; every other code gives up. Nothing is skipped. Floor and limit of a skip, 250 ms and 10, are ours: the
-/// player skipped at once and for ever, which spins where every answer is one to skip.
+/// and 504 1 s; every other code gives up. Nothing is skipped. The floor and the limit of a skip, 250 ms and 10, are this
+/// crate's: the player skips immediately and without a limit, which spins if every response is to be skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "CodeRulesBuilder", into = "CodeRulesBuilder"))]
 pub struct CodeRules(CodeRulesBuilder);
 
-/// [`CodeRules`] in the making. Setters store; [`build`](CodeRulesBuilder::build) checks.
+/// Builds [`CodeRules`]. Setters store; [`build`](CodeRulesBuilder::build) validates.
+#[must_use = "a builder does nothing until `build` is called"]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -51,53 +52,53 @@ impl Default for CodeRulesBuilder {
 }
 
 impl CodeRulesBuilder {
-    /// Codes that say there will be nothing more. Default: 410.
+    /// Sets the codes that end the poll. Default: 410.
     pub fn end(mut self, codes: impl IntoIterator<Item = u16>) -> CodeRulesBuilder {
         self.end = codes.into_iter().collect();
         self
     }
 
-    /// Codes that are passed over: the next fetch follows after the floor. Default: none.
+    /// Sets the codes that are skipped: the next fetch follows after the floor. Default: none.
     pub fn skip(mut self, codes: impl IntoIterator<Item = u16>) -> CodeRulesBuilder {
         self.skip = codes.into_iter().collect();
         self
     }
 
-    /// The wait after a skip. Default: 250 ms; must be above 0.
+    /// Sets the wait after a skip. Default: 250 ms; must be above 0.
     pub fn skip_floor(mut self, floor: Duration) -> CodeRulesBuilder {
         self.skip_floor = floor;
         self
     }
 
-    /// How many failures in a row may go by before a code to skip gives up. Default: 10.
+    /// Sets after how many consecutive failures a code to skip gives up. Default: 10.
     pub fn skip_limit(mut self, limit: u32) -> CodeRulesBuilder {
         self.skip_limit = limit;
         self
     }
 
-    /// Codes that wait by the table. Default: 504.
+    /// Sets the codes that wait by the Fibonacci table. Default: 504.
     pub fn fibonacci(mut self, codes: impl IntoIterator<Item = u16>) -> CodeRulesBuilder {
         self.fibonacci = codes.into_iter().collect();
         self
     }
 
-    /// Adds a code that waits this many milliseconds each time. 1 or more.
+    /// Adds a code with a fixed wait in milliseconds. 1 or more.
     pub fn fixed(mut self, code: u16, millis: u64) -> CodeRulesBuilder {
         self.fixed.insert(code, millis);
         self
     }
 
-    /// Gives up at the n-th answer of this code since the last success. 1 or more. Default: no limit for any code.
+    /// Gives up at the n-th response with this code since the last success. 1 or more. Default: no limit for any code.
     pub fn limit(mut self, code: u16, answers: u32) -> CodeRulesBuilder {
         self.limits.insert(code, answers);
         self
     }
 
-    /// Checks everything.
+    /// Validates all fields.
     ///
     /// # Errors
     ///
-    /// Names every bad field: a floor or a fixed wait of zero, a limit of zero.
+    /// [`PolicyError`] lists every invalid field: a floor or a fixed wait of zero, a limit of zero.
     pub fn build(self) -> Result<CodeRules, PolicyError> {
         let mut problems = Vec::new();
         if self.skip_floor.is_zero() {
@@ -113,47 +114,47 @@ impl CodeRulesBuilder {
     }
 }
 
-/// What to do about an answer that is not the one hoped for.
+/// What to do about a failed fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum CodeAction {
-    /// There will be nothing more.
+    /// The poll has ended: there will be no further answers.
     End,
-    /// Fetch again after this time.
+    /// Fetch again after a wait.
     Retry {
         /// The time to wait.
         #[cfg_attr(feature = "serde", serde(rename = "after_ms", with = "crate::millis"))]
         after: Duration,
     },
-    /// No more.
+    /// Stop polling.
     GiveUp(CodeGiveUp),
 }
 
-/// Why a code gives up.
+/// Why [`CodeAction::GiveUp`] was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum CodeGiveUp {
-    /// No rule speaks of the code.
+    /// No rule covers the code.
     Unlisted,
-    /// The table is exhausted: ten failures in a row.
+    /// The table is exhausted: ten consecutive failures.
     Exhausted,
-    /// As many codes to skip in a row as allowed.
+    /// The limit of consecutive skips was reached.
     SkipLimit,
-    /// As many answers of this code as its limit says.
+    /// The limit for this code was reached.
     CodeLimit,
 }
 
 impl CodeRules {
-    /// Rules of one's own, starting from the defaults.
+    /// Returns a builder that starts from the defaults.
     pub fn builder() -> CodeRulesBuilder {
         CodeRulesBuilder::default()
     }
 
-    /// What to do about `code` after `attempt` failures in a row that were retried; 0 for the first failure.
+    /// Returns the action for `code` after `attempt` consecutive failures that were retried; 0 for the first failure.
     ///
     /// ```
     /// use std::time::Duration;
@@ -203,7 +204,7 @@ impl From<CodeRules> for CodeRulesBuilder {
     }
 }
 
-/// [`CodeRules`] with the counters of one poll: failures in a row, and answers of each code that has a limit.
+/// [`CodeRules`] with the counters of one poll: consecutive failures, and responses of each code that has a limit.
 #[derive(Debug, Clone, Default)]
 pub struct Classifier {
     rules: CodeRules,
@@ -212,12 +213,12 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// No failures yet.
+    /// Creates a classifier with all counters at zero.
     pub fn new(rules: CodeRules) -> Classifier {
         Classifier { rules, ..Classifier::default() }
     }
 
-    /// A fetch gave this code. The limit of a single code comes right after **end**.
+    /// Records a failed fetch and returns the action. The limit of a single code is evaluated right after **end**.
     pub fn on_failure(&mut self, code: u16) -> CodeAction {
         let action = self.rules.classify(code, self.attempt);
         if action != CodeAction::End
@@ -235,13 +236,13 @@ impl Classifier {
         action
     }
 
-    /// A fetch succeeded: all counters start over.
+    /// Records a successful fetch: resets all counters.
     pub fn on_success(&mut self) {
         self.attempt = 0;
         self.answers.clear();
     }
 
-    /// Failures in a row that were retried.
+    /// Returns the number of consecutive failures that were retried.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }

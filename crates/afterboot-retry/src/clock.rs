@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// A monotonic clock: time since an origin of its own. Cheap to clone; clones share the origin.
 ///
-/// Limits are judged by what this clock says has passed, never by adding up the delays that were asked for: a timer
-/// that fires late, on a machine that was suspended say, counts as long as it took. The wall clock plays no part, so
-/// stepping it changes nothing.
+/// Limits are evaluated with the time that passed on this clock, never with the sum of the requested delays: a timer that
+/// fires late, for instance on a machine that was suspended, counts for as long as it took. Setting the wall clock has no
+/// effect.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +26,13 @@ use std::time::Duration;
 pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl Clock {
-    /// A clock of the caller's. It must not run backwards; if it does, the time that passed counts as zero.
+    /// Creates a clock from a function. It must not run backwards; if it does, the elapsed time counts as zero.
     pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static) -> Clock {
         Clock(Arc::new(now))
     }
 
-    /// The machine's monotonic clock. Whether it goes on while the machine is suspended is the platform's choice (it
-    /// does not on Linux).
+    /// Returns the machine's monotonic clock. Whether it advances while the machine is suspended depends on the platform
+    /// (it does not on Linux).
     #[expect(
         clippy::disallowed_methods,
         reason = "the clock that decisions are given where there is no runtime"
@@ -42,14 +42,14 @@ impl Clock {
         Clock::new(move || origin.elapsed())
     }
 
-    /// tokio's clock, which a test may pause. [`RetryLoop`](crate::RetryLoop) uses it.
+    /// Returns tokio's clock, which tests can pause. [`RetryLoop`](crate::RetryLoop) uses it.
     #[cfg(feature = "tokio")]
     pub fn tokio() -> Clock {
         let origin = tokio::time::Instant::now();
         Clock::new(move || origin.elapsed())
     }
 
-    /// Time since the clock's origin.
+    /// Returns the time since the clock's origin.
     pub fn now(&self) -> Duration {
         (self.0)()
     }

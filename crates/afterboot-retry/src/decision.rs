@@ -1,86 +1,104 @@
-//! What goes into a decision and what comes out of it.
+//! Input and output of a retry decision.
 
 use std::time::Duration;
 
 use crate::limits::GiveUpReason;
 
-/// What is known of a failed try.
+/// What is known about a failed attempt: whether it is retryable, and what the server asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
 pub struct Failure {
     pub(crate) retryable: bool,
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl Failure {
-    /// Another try may mend it, and doing the work twice does no harm.
+    /// A failure that may go away, of work that may safely be repeated.
     pub fn transient() -> Failure {
         Failure { retryable: true, retry_after: None }
     }
 
-    /// Another try will not mend it, or must not be made.
+    /// A failure that a retry does not resolve, or of work that must not be repeated.
     pub fn permanent() -> Failure {
         Failure { retryable: false, retry_after: None }
     }
 
-    /// Transient where the predicate is true. An uploader's is "are we online?".
+    /// Transient if the predicate holds, else permanent. An uploader tests whether the machine is online.
     pub fn transient_if(predicate: bool) -> Failure {
         Failure { retryable: predicate, retry_after: None }
     }
 
-    /// Whether another try may mend it.
+    /// Returns whether the failure is transient.
     pub fn is_retryable(&self) -> bool {
         self.retryable
     }
 
-    /// What the server asked for.
+    /// Returns the wait that the server asked for.
     pub fn asked(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// What the server asked for, if it did; see [`parse_retry_after`](crate::parse_retry_after).
+    /// Sets the wait that the server asked for, if any; see [`parse_retry_after`](crate::parse_retry_after).
     pub fn retry_after(mut self, asked: impl Into<Option<Duration>>) -> Failure {
         self.retry_after = asked.into();
         self
     }
 }
 
-/// What to do after a failed try.
+/// What to do after a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "nobody waits or gives up unless the caller does"]
+#[must_use = "a decision neither waits nor gives up by itself"]
+#[non_exhaustive]
 pub enum Decision {
-    /// Wait, then try again.
+    /// Wait, then make another attempt.
     Retry(Wait),
-    /// No more.
+    /// Make no further attempt.
     GiveUp(GivenUp),
 }
 
-/// How long to wait before which retry.
+impl Decision {
+    /// Returns the wait before the next attempt, or why none is made, for a `match` without a wildcard.
+    ///
+    /// # Errors
+    ///
+    /// [`GivenUp`] if no further attempt is made.
+    pub fn into_result(self) -> Result<Wait, GivenUp> {
+        match self {
+            Decision::Retry(wait) => Ok(wait),
+            Decision::GiveUp(given_up) => Err(given_up),
+        }
+    }
+}
+
+/// The wait before a retry, and the number of that retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Wait {
     /// The time to wait.
     #[cfg_attr(feature = "serde", serde(rename = "after_ms", with = "crate::millis"))]
     pub after: Duration,
-    /// What of it the server asked for; the rest is spread.
+    /// The part of it that the server asked for; the rest is spread.
     #[cfg_attr(feature = "serde", serde(rename = "asked_ms", with = "crate::millis::option"))]
     pub asked: Option<Duration>,
-    /// The number of this retry since the last progress, from 1. It picks the delay.
+    /// The number of this retry since the last progress, from 1. It selects the delay.
     pub delay_retry: u32,
-    /// The number of this retry in all, from 1.
+    /// The number of this retry in this outage, from 1.
     pub retry: u32,
 }
 
-/// Why there is no further try, and what was spent.
+/// Why no further attempt is made, with the counters at that moment. [`Retry::given_up`](crate::Retry::given_up) makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct GivenUp {
-    /// Which limit said no.
+    /// The limit that was reached.
     pub reason: GiveUpReason,
     /// Retries since the last progress.
     pub delay_retries: u32,
-    /// Retries in all.
+    /// Retries in this outage.
     pub retries: u32,
-    /// Time, from where [`Limits::elapsed_from`](crate::Limits::elapsed_from) says.
+    /// Elapsed time since the event named by [`Limits::elapsed_from`](crate::Limits::elapsed_from).
     #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", with = "crate::millis"))]
     pub elapsed: Duration,
 }

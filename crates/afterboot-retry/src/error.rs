@@ -1,9 +1,9 @@
-//! What is wrong with a configuration, all of it at once.
+//! The error of every builder: all invalid fields at once.
 
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong with a policy, a rule or a throttle: every bad field, each with its value and what is allowed.
+/// An invalid policy, rule or throttle. Lists every invalid field with its value and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError {
     problems: Vec<String>,
@@ -15,7 +15,7 @@ impl PolicyError {
         if problems.is_empty() { Ok(()) } else { Err(PolicyError { problems }) }
     }
 
-    /// One line a bad field, in the form `field: value; what is allowed`.
+    /// Returns one line for each invalid field, in the form `field: value; allowed: ...`.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }

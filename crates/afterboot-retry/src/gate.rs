@@ -15,19 +15,20 @@ use crate::gate_policy::GatePolicy;
 use crate::later::later;
 use crate::random::JitterRng;
 
-/// Keeps the callers of one dependency in one process from asking after it all at once. Clones are the same gate.
+/// A circuit breaker for the callers of one dependency in one process: while it is down, one caller probes and the others
+/// wait. Clones share the gate.
 ///
-/// The gate is open until a call is reported as [`failed`](Pass::failed). Then the dependency is taken for down: one
-/// caller at a time holds the seat and probes, later each time; all others wait. When a probe succeeds, they are let
-/// through at moments drawn evenly over the ramp of [`GatePolicy::ramp`]. New callers that were never held back go
-/// through at once.
+/// The gate is open until a call is reported as [`failed`](Pass::failed). Then the dependency is considered down: one
+/// caller at a time holds the seat and probes, with growing delays; all others wait. When a probe succeeds, the waiting
+/// callers are released at moments drawn uniformly from the ramp of [`GatePolicy::ramp`]. New callers that never waited
+/// pass at once.
 ///
-/// A caller that gives up while it waits, a probe that is dropped, a probe that panics: each frees the seat. A probe that
-/// does not end, or a caller that nobody polls, loses it after [`GatePolicy::probe_lease`]. What a call
-/// says that was let through before the last change is not believed.
+/// A waiting caller that is dropped, a probe that is dropped and a probe that panics free the seat. A probe that does not
+/// end, or a waiting future that is not polled, loses the seat after [`GatePolicy::probe_lease`]. The result of a call that
+/// passed before the last change of state is ignored.
 ///
-/// Report only what means "down" as failed: a single report closes the gate for everybody. Keep one gate for each
-/// dependency, in a `static` or in the application's state.
+/// Report only failures that mean "down" as failed: a single report closes the gate for all callers. Keep one gate for
+/// each dependency, in a `static` or in the application's state.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -52,65 +53,67 @@ struct Shared {
     origin: Instant,
 }
 
-/// What a gate knows of its dependency.
+/// The state of a [`RetryGate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GateState {
-    /// All calls go through.
+    /// All calls pass.
     Open,
     /// A call failed and no probe has succeeded since.
+    #[non_exhaustive]
     Down {
-        /// How long ago it failed.
+        /// Time since that failure.
         outage: Duration,
         /// Probes scheduled so far, the next one included.
         probes: u32,
-        /// In how long the next probe is due; zero if it is under way or due now.
+        /// Time until the next probe is due; zero if it is running or due now.
         next_probe_in: Duration,
     },
-    /// A probe succeeded; those that waited are being let through.
+    /// A probe succeeded; the callers that waited are being released.
+    #[non_exhaustive]
     Ramp {
-        /// In how long the last of them is.
+        /// Time until the last of them is released.
         over_in: Duration,
     },
 }
 
 impl RetryGate {
-    /// An open gate. The system's randomness.
+    /// Creates an open gate with jitter seeded by the operating system.
     pub fn new(policy: GatePolicy) -> RetryGate {
         RetryGate::with_rng(policy, JitterRng::from_system())
     }
 
-    /// An open gate with a source of jitter of the caller's.
+    /// Creates an open gate with the given source of jitter.
     pub fn with_rng(policy: GatePolicy, rng: JitterRng) -> RetryGate {
         let core = Mutex::new(Core::new(policy, rng));
         RetryGate(Arc::new(Shared { core, changed: Notify::new(), origin: Instant::now() }))
     }
 
-    /// Waits until a first try may be made: not at all while the gate is open or in its ramp.
+    /// Waits until a first attempt may be made. Returns at once while the gate is open or in its ramp.
     ///
     /// # Cancel safety
     ///
-    /// Safe. A caller that gives up frees the seat if it held it; its place is not kept.
+    /// Cancel safe. A dropped future frees the seat if it held it; its place is not kept.
     pub async fn enter(&self) -> Pass {
         self.wait(Ticket::default()).await
     }
 
-    /// Waits until another try may be made after one that failed. During the ramp it takes part in it.
+    /// Waits until a retry may be made after a failed attempt. During the ramp it waits for its release.
     ///
     /// # Cancel safety
     ///
-    /// Safe. A caller that gives up frees the seat if it held it; its place is not kept.
+    /// Cancel safe. A dropped future frees the seat if it held it; its place is not kept.
     pub async fn reenter(&self) -> Pass {
         self.wait(Ticket::again()).await
     }
 
-    /// Passes whatever the state, for a call that somebody needs now. Its success counts, its failure does not close the
-    /// gate further.
+    /// Passes in any state, for a call that cannot wait. Its success opens the gate; its failure closes an open gate and
+    /// does not delay the next probe.
     pub fn bypass(&self) -> Pass {
         self.pass(self.0.lock().bypass())
     }
 
-    /// What the gate knows now.
+    /// Returns the current state.
     pub fn state(&self) -> GateState {
         let now = self.0.now();
         match self.0.lock().phase(now) {
@@ -128,7 +131,7 @@ impl RetryGate {
         let shared = &self.0;
         let mut place = Place { shared, ticket };
         loop {
-            // Registered before the state is looked at, so that no change falls between the look and the wait.
+            // Registered before the state is read, so that no change falls between the two.
             let mut changed = pin!(shared.changed.notified());
             changed.as_mut().enable();
             let turn = shared.lock().ask(&mut place.ticket, shared.now());
@@ -143,7 +146,7 @@ impl RetryGate {
     }
 
     fn pass(&self, admission: Admission) -> Pass {
-        Pass { gate: self.clone(), admission, told: false }
+        Pass { gate: self.clone(), admission, reported: false }
     }
 }
 
@@ -168,16 +171,16 @@ impl Shared {
         self.origin.elapsed()
     }
 
-    fn wake(&self, whom: Wake) {
-        match whom {
-            Wake::Nobody => {}
+    fn wake(&self, wake: Wake) {
+        match wake {
+            Wake::None => {}
             Wake::One => self.changed.notify_one(),
             Wake::All => self.changed.notify_waiters(),
         }
     }
 }
 
-/// Gives the seat back, if it has it, when its holder goes away before its turn.
+/// Frees the seat, if it holds it, when the waiting future is dropped before its turn.
 struct Place<'a> {
     shared: &'a Shared,
     ticket: Ticket,
@@ -190,35 +193,36 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Leave to make one call. Say how it went; dropped without a word, a probe frees the seat and the gate stays as it is.
-#[must_use = "dropped at once, the pass says nothing about the dependency"]
+/// Permission to make one call. Report its result with [`succeeded`](Pass::succeeded) or [`failed`](Pass::failed). Dropped
+/// without a report, a probe frees the seat, and the state of the gate does not change.
+#[must_use = "a pass that is dropped at once reports nothing about the dependency"]
 pub struct Pass {
     gate: RetryGate,
     admission: Admission,
-    told: bool,
+    reported: bool,
 }
 
 impl Pass {
-    /// The dependency answered. If it was down, those that wait are let through over the ramp.
+    /// Reports that the dependency answered. If it was down, the waiting callers are released over the ramp.
     pub fn succeeded(mut self) {
-        self.told = true;
+        self.reported = true;
         let shared = &self.gate.0;
         let wake = shared.lock().succeeded(self.admission, shared.now());
         shared.wake(wake);
     }
 
-    /// The dependency is down.
+    /// Reports that the dependency is down.
     pub fn failed(mut self) {
         self.fail(false);
     }
 
-    /// Whether this call is the probe.
+    /// Returns whether this call is the probe.
     pub fn is_probe(&self) -> bool {
         self.admission.seat.is_some()
     }
 
     fn fail(&mut self, dropped: bool) {
-        self.told = true;
+        self.reported = true;
         let shared = &self.gate.0;
         let wake = shared.lock().failed(self.admission, dropped, shared.now());
         shared.wake(wake);
@@ -227,7 +231,7 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        if !self.told {
+        if !self.reported {
             self.fail(true);
         }
     }

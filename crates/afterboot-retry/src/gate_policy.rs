@@ -1,4 +1,4 @@
-//! How a gate probes a dependency that is down, and how it lets the others back in.
+//! The numbers of a gate: probe schedule, lease, ramp.
 
 use std::time::Duration;
 
@@ -12,17 +12,18 @@ use crate::policy::BackoffPolicy;
 /// [`Jitter::EQUAL`]. A probe every 250 to 500 ms would find the server sooner, but a hundred processes that do so make
 /// more requests over five minutes than a thousand clients on the default schedule.
 ///
-/// A probe that has not ended after 30 s is taken for one that never will, and the next caller probes.
+/// A probe that has not ended after 30 s loses the seat, and the next caller probes.
 ///
 /// The ramp is a quarter of the outage, between 2.5 s and 60 s. N callers released over a ramp make about
-/// N · 100 ms / ramp requests a 100 ms; 2.5 s holds a thousand to the peak of full jitter, and a longer outage has
-/// gathered more callers, so it gets a longer ramp. Quarter and bounds are ours.
+/// N · 100 ms / ramp requests in each 100 ms; 2.5 s limits a thousand callers to the peak of full jitter. A longer outage has
+/// collected more callers, so its ramp is longer. The quarter and the bounds are this crate's choice.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "GatePolicyBuilder", into = "GatePolicyBuilder"))]
 pub struct GatePolicy(GatePolicyBuilder);
 
-/// A [`GatePolicy`] in the making. Setters store; [`build`](GatePolicyBuilder::build) checks.
+/// Builds a [`GatePolicy`]. Setters store; [`build`](GatePolicyBuilder::build) validates.
+#[must_use = "a builder does nothing until `build` is called"]
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -50,38 +51,38 @@ impl Default for GatePolicyBuilder {
 }
 
 impl GatePolicyBuilder {
-    /// When probes are made. Must not end, so it cannot be a table.
+    /// Sets the schedule of the probes. It must not end, so it cannot be a table.
     pub fn probe(mut self, probe: BackoffPolicy) -> GatePolicyBuilder {
         self.probe = probe;
         self
     }
 
-    /// How long a probe may take before another caller makes the next one, and how long after a probe is due it is left to
-    /// the caller that is to make it. Default: 30 s, the usual time limit of a request. Above 0.
+    /// Sets how long a probe may run, and how late it may start, before the seat passes to another caller. Default: 30 s,
+    /// the usual time limit of a request. Above 0.
     pub fn probe_lease(mut self, lease: Duration) -> GatePolicyBuilder {
         self.probe_lease = lease;
         self
     }
 
-    /// The ramp as a share of the outage. Default: 0.25. Finite, 0 or more.
+    /// Sets the length of the ramp as a share of the outage. Default: 0.25. Finite, 0 or more.
     pub fn ramp_share(mut self, share: f64) -> GatePolicyBuilder {
         self.ramp_share = share;
         self
     }
 
-    /// The bounds of the ramp. Default: 2.5 s and 60 s.
+    /// Sets the bounds of the ramp's length. Default: 2.5 s and 60 s.
     pub fn ramp_bounds(mut self, min: Duration, max: Duration) -> GatePolicyBuilder {
         self.min_ramp = min;
         self.max_ramp = max;
         self
     }
 
-    /// Checks everything.
+    /// Validates all fields.
     ///
     /// # Errors
     ///
-    /// Names every bad field: a table as probe schedule, a lease of zero, a share that is negative or not finite, bounds
-    /// the wrong way round.
+    /// [`PolicyError`] lists every invalid field: a table as the probe schedule, a lease of zero, a share that is negative
+    /// or not finite, a minimum above the maximum.
     pub fn build(self) -> Result<GatePolicy, PolicyError> {
         let mut problems = Vec::new();
         if self.probe.plain_delay(u32::MAX).is_none() {
@@ -104,22 +105,22 @@ impl GatePolicyBuilder {
 }
 
 impl GatePolicy {
-    /// A policy of one's own, starting from the default.
+    /// Returns a builder that starts from the default.
     pub fn builder() -> GatePolicyBuilder {
         GatePolicyBuilder::default()
     }
 
-    /// When probes are made.
+    /// Returns the schedule of the probes.
     pub fn probe(&self) -> &BackoffPolicy {
         &self.0.probe
     }
 
-    /// How long a probe may take before another caller makes the next one.
+    /// Returns how long a probe may run before another caller makes the next one.
     pub fn probe_lease(&self) -> Duration {
         self.0.probe_lease
     }
 
-    /// Over how long the waiting callers are let back in after an outage.
+    /// Returns the length of the ramp after an outage.
     ///
     /// ```
     /// use std::time::Duration;

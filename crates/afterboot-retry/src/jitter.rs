@@ -1,10 +1,10 @@
-//! How a delay is spread, so that clients that failed together do not come back together.
+//! Jitter: spreads delays, so that clients that failed together do not retry together.
 
 use std::time::Duration;
 
 use crate::random::JitterRng;
 
-/// How a delay is spread. Applied after the cap, so the cap is a hard bound and no probability sits on it.
+/// How a delay is spread. Applied after the cap, so the cap is a hard bound and draws do not accumulate at it.
 ///
 /// The names are the field's: *full*, *equal* and *decorrelated* jitter are those of the AWS Architecture Blog
 /// ("Exponential Backoff And Jitter").
@@ -15,30 +15,30 @@ use crate::random::JitterRng;
 pub enum Jitter {
     /// The delay times a number drawn from `[lo, hi)`, where 0 ≤ lo ≤ hi ≤ 1 and hi > 0.
     Scale {
-        /// The least part of the delay that is waited.
+        /// The smallest factor.
         lo: f64,
-        /// The most of it.
+        /// The largest factor.
         hi: f64,
     },
     /// A draw from `[first, min(max, 3 · previous))`, where `first` is the schedule's first delay and also what stands
     /// for `previous` the first time. The schedule's growth plays no part.
     Decorrelated,
-    /// The delay plus or minus half of `width`: a video uploader's, kept for comparison. Late retries are seconds
-    /// apart and their jitter is not, so clients that failed together come back nearly together. May exceed the cap
-    /// by half of `width`; never less than zero.
+    /// The delay plus or minus half of `width`: the jitter of a video uploader, kept for comparison. It does not grow with
+    /// the delay, so clients that failed together retry nearly together. May exceed the cap by half of `width`; never
+    /// less than zero.
     Fixed {
-        /// The whole width of the spread. At most the policy's `max_delay`.
+        /// The full width of the spread. At most the policy's `max_delay`.
         #[cfg_attr(feature = "serde", serde(rename = "width_ms", with = "crate::millis"))]
         width: Duration,
     },
 }
 
 impl Jitter {
-    /// The delay itself. All clients that failed together come back together.
+    /// No jitter: the delay itself. Clients that failed together retry together.
     pub const NONE: Jitter = Jitter::Scale { lo: 1.0, hi: 1.0 };
-    /// From zero to the delay.
+    /// Full jitter: from zero to the delay.
     pub const FULL: Jitter = Jitter::Scale { lo: 0.0, hi: 1.0 };
-    /// From half the delay to the delay.
+    /// Equal jitter: from half the delay to the delay.
     pub const EQUAL: Jitter = Jitter::Scale { lo: 0.5, hi: 1.0 };
 
     /// Spreads a delay that is already capped. `first` is the schedule's first.

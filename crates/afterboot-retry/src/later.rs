@@ -1,10 +1,10 @@
-//! Moments that are too far away to be told.
+//! Moments beyond the range of the clock.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What no clock can show is taken as this far away, as tokio does.
+/// A moment that the clock cannot represent is replaced by one this far away, as in tokio.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 pub(crate) fn later(from: Instant, by: Duration) -> Instant {

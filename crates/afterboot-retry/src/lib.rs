@@ -1,64 +1,64 @@
 //! Retry schedules that spare the server and the user.
 //!
-//! **Only idempotent work is retried.** A call that failed may have been carried out all the same: the answer was lost,
-//! or the connection, after the work was done. A retry then does it twice. Give such calls an idempotency key or an
-//! offset, make them conditional, or do not retry them. Nothing in this crate can tell the difference for you.
+//! **Retry only idempotent work.** A failed call may have been carried out: the response or the connection was lost after the
+//! work was done. A retry then repeats it. Give such calls an idempotency key or an offset, make them conditional, or do not
+//! retry them. This crate cannot detect the difference.
 //!
-//! When a server comes back, the clients that waited for it can take it down again. How they come back is decided by
-//! the schedule that each of them follows. This crate has schedules whose effect on a thousand clients was measured, a
-//! decision that says why it gives up, and, with the feature `tokio`, what waits: a loop, a gate, a poller.
+//! When a server recovers, the clients that waited for it can overload it again. The schedule of each client decides how they
+//! return. This crate provides schedules whose effect on a thousand clients was measured, a decision that carries the reason
+//! for giving up, and, with the feature `tokio`, the parts that wait: a loop, a gate, a poller.
 //!
 //! ```
-//! use afterboot_retry::{Decision, Failure, RetryPolicy};
+//! use afterboot_retry::{Failure, RetryPolicy};
 //!
 //! # fn call() -> Result<&'static str, u16> { Ok("index") }
 //! # fn sleep(_: std::time::Duration) {}
-//! let mut retry = RetryPolicy::default().start(); // the time counts from here
+//! let mut retry = RetryPolicy::default().start(); // elapsed time is measured from here
 //! let answer = loop {
 //!     let status = match call() {
 //!         Ok(answer) => break Ok(answer),
 //!         Err(status) => status,
 //!     };
-//!     match retry.decide(Failure::transient_if(status >= 500)) {
-//!         Decision::Retry(wait) => sleep(wait.after),
-//!         Decision::GiveUp(given_up) => break Err(given_up), // says which limit
+//!     match retry.decide(Failure::transient_if(status >= 500)).into_result() {
+//!         Ok(wait) => sleep(wait.after),
+//!         Err(given_up) => break Err(given_up), // carries the limit that was reached
 //!     }
 //! };
 //! assert_eq!(answer, Ok("index"));
 //! ```
 //!
-//! # The way of a failed call
+//! # What happens to a failed call
 //!
-//! 1. A [`BackoffPolicy`] says how long the n-th retry waits: a [`Schedule`], a cap, a [`Jitter`]. The default is
+//! 1. A [`BackoffPolicy`] determines the delay before the n-th retry: a [`Schedule`], a cap, a [`Jitter`]. The default is
 //!    `min(6.8 s, 0.5 s · 1.4ⁿ⁻¹)` times a draw from `[0.3, 1)`.
 //! 2. A [`RetryPolicy`] adds [`Limits`]. [`Retry`] counts and decides; [`Decision::GiveUp`] carries the reason. It never
-//!    sleeps, its [`Clock`] and its [`JitterRng`] are given to it, and it is an `Iterator<Item = Duration>`, which other
-//!    crates' loops take.
-//! 3. What the server asks for in `Retry-After` ([`parse_retry_after_dated`]) is waited in full plus up to 3 s, so that those
-//!    who were told the same do not come back together. Beyond a limit the retry gives up at once.
-//! 4. A [`RetryBudget`] is shared by the retries of a process and refills.
+//!    sleeps, its [`Clock`] and its [`JitterRng`] are injected, and it is an `Iterator<Item = Duration>`, which the loops of
+//!    other crates take.
+//! 3. A `Retry-After` of the server ([`parse_retry_after_dated`]) is waited in full plus up to 3 s, so that clients that
+//!    received the same value do not retry together. Beyond a limit the retry gives up at once.
+//! 4. A [`RetryBudget`] limits the retries of a process and refills.
 #![cfg_attr(
     feature = "tokio",
-    doc = "5. [`retry()`] and [`RetryLoop`] wait on tokio's clock. A loop inside another one tries once ([`is_nested`]).
-6. A [`RetryGate`] lets one caller of a process probe what is down, and the others back in over a ramp.
-7. A [`Poller`] fetches again and again, by a period while answers come and by [`CodeRules`] while they do not."
+    doc = "5. [`retry()`] and [`RetryLoop`] wait on tokio's clock. A nested loop makes one attempt ([`is_nested`]).
+6. A [`RetryGate`] lets one caller of a process probe a dependency that is down, and releases the others over a ramp.
+7. A [`Poller`] fetches repeatedly, with a period after answers and by [`CodeRules`] after failures."
 )]
 //!
-//! Beside these: [`StaleDetector`] notices answers that no longer move, and [`ReportThrottle`] decides whether an error
-//! is reported home, at most once in N days.
+//! Besides: [`StaleDetector`] detects answers that stop changing, and [`ReportThrottle`] limits error reports to one in N
+//! days.
 //!
-//! # Which schedule when
+//! # Choosing a schedule
 //!
-//! | Situation | Take |
+//! | Situation | Schedule |
 //! | --- | --- |
-//! | nothing is known | the default |
+//! | no specific requirements | the default |
 //! | many callers of one dependency in one process | the default behind a `RetryGate` |
-//! | the server can tell when it will be back | `Retry-After`, and clients that spread it (as these do) |
+//! | the server knows when it will be available | `Retry-After`, which this crate spreads |
 //! | one user waits for one stream | [`BackoffPolicy::fibonacci`] |
-//! | the fewest retries, and a late return does not matter | [`Jitter::Decorrelated`] |
+//! | the fewest retries, with a later return | [`Jitter::Decorrelated`] |
 //! | comparison | [`BackoffPolicy::uploader`], [`Jitter::FULL`], [`Jitter::EQUAL`] |
 //!
-//! The README shows how each of them brings a thousand clients back.
+//! The README shows the effect of each on a thousand clients.
 //!
 //! # Features
 //!

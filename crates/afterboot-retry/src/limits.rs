@@ -1,11 +1,11 @@
-//! When to stop, in a fixed order, and the reason that goes with it.
+//! Limits of a retry, evaluated in a fixed order, and the reason for giving up.
 
 use std::fmt;
 use std::time::Duration;
 
-/// When to stop retrying. Every limit is inclusive: a retry that would be one more, or start later, is not made.
+/// The limits of a retry. Every limit is inclusive: a retry beyond the count or the time is not made.
 ///
-/// They are asked in this order, and the first that says no is the reason: the predicate ([`Failure`](crate::Failure)),
+/// They are evaluated in this order, and the first that is reached is the reason: the predicate ([`Failure`](crate::Failure)),
 /// delay retries, total retries, total time, the end of a table, what the server asked for, the next sleep, the budget.
 ///
 /// The defaults, 500 retries and one hour, are those of Facebook's video uploader. At its pace the hour ends first,
@@ -13,28 +13,29 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
+#[must_use]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most retries since the last progress. Default: none.
+    /// Maximum number of retries since the last progress. Default: none.
     pub max_delay_retries: Option<u32>,
-    /// The most retries in one outage, whatever progress is made: N retries are N + 1 calls. Default: 500.
+    /// Maximum number of retries in one outage, regardless of progress: N retries are N + 1 calls. Default: 500.
     pub max_retries: Option<u32>,
-    /// The most time, measured by the clock from [`elapsed_from`](Limits::elapsed_from). Default: one hour.
-    /// `Duration::MAX` is as good as none.
+    /// Maximum elapsed time, measured by the clock from [`elapsed_from`](Limits::elapsed_from). Default: one hour.
+    /// `Duration::MAX` means no limit.
     #[cfg_attr(feature = "serde", serde(rename = "max_elapsed_ms", with = "crate::millis::option"))]
     pub max_elapsed: Option<Duration>,
-    /// Where the time begins. Default: the creation of the retry.
+    /// The event from which elapsed time is measured. Default: the creation of the retry.
     pub elapsed_from: ElapsedFrom,
-    /// The longest `Retry-After` that is waited for. Default: one hour, as the time in all; a server that asks for more
-    /// has said that this retry is in vain.
+    /// The longest `Retry-After` that is waited for; beyond it the retry gives up. Default: one hour, the same as
+    /// `max_elapsed`.
     #[cfg_attr(feature = "serde", serde(rename = "max_retry_after_ms", with = "crate::millis::option"))]
     pub max_retry_after: Option<Duration>,
-    /// Whether a sleep may begin that ends after `max_elapsed`, for one last try. Default: no, since the user waits
-    /// for a try that comes too late. What a server asked for beyond the limit is not waited for in either case.
+    /// Whether a sleep may begin that ends after `max_elapsed`, for one last attempt. Default: no. A `Retry-After` beyond
+    /// the limit is not waited for in either case.
     pub sleep_may_pass_limit: bool,
-    /// An attempt that lived longer than this and then failed was well before: its failure begins a new outage, with all
-    /// counters and times as if the retry were created then. An attempt that a `RetryLoop` has cut short
-    /// was not. Default: one hour, longer than anything that only hangs; `Duration::MAX` for never.
+    /// An attempt that ran longer than this before it failed is considered healthy until then: its failure begins a new
+    /// outage, with all counters and times as if the retry were created at that moment. An attempt that a `RetryLoop`
+    /// dropped at its time limit does not. Default: one hour, longer than calls that merely hang; `Duration::MAX` for never.
     #[cfg_attr(feature = "serde", serde(rename = "new_outage_after_ms", with = "crate::millis"))]
     pub new_outage_after: Duration,
 }
@@ -54,7 +55,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No limit at all: only the predicate, a table's end or a budget ends the retry.
+    /// No limits: only the predicate, the end of a table or a budget ends the retry.
     pub fn unlimited() -> Limits {
         Limits {
             max_delay_retries: None,
@@ -65,49 +66,49 @@ impl Limits {
         }
     }
 
-    /// At most this many retries since the last progress.
+    /// Sets the maximum number of retries since the last progress.
     pub fn max_delay_retries(mut self, retries: u32) -> Limits {
         self.max_delay_retries = Some(retries);
         self
     }
 
-    /// At most this many retries in all.
+    /// Sets the maximum number of retries in one outage.
     pub fn max_retries(mut self, retries: u32) -> Limits {
         self.max_retries = Some(retries);
         self
     }
 
-    /// At most this much time.
+    /// Sets the maximum elapsed time.
     pub fn max_elapsed(mut self, time: Duration) -> Limits {
         self.max_elapsed = Some(time);
         self
     }
 
-    /// Where the time begins.
+    /// Sets the event from which elapsed time is measured.
     pub fn elapsed_from(mut self, from: ElapsedFrom) -> Limits {
         self.elapsed_from = from;
         self
     }
 
-    /// The longest `Retry-After` that is waited for.
+    /// Sets the longest `Retry-After` that is waited for.
     pub fn max_retry_after(mut self, time: Duration) -> Limits {
         self.max_retry_after = Some(time);
         self
     }
 
-    /// Whether a sleep may begin that ends after `max_elapsed`.
+    /// Sets whether a sleep may begin that ends after `max_elapsed`.
     pub fn sleep_may_pass_limit(mut self, may: bool) -> Limits {
         self.sleep_may_pass_limit = may;
         self
     }
 
-    /// How long an attempt has to live for its failure to begin a new outage.
-    pub fn new_outage_after(mut self, life: Duration) -> Limits {
-        self.new_outage_after = life;
+    /// Sets how long an attempt has to run for its failure to begin a new outage.
+    pub fn new_outage_after(mut self, time: Duration) -> Limits {
+        self.new_outage_after = time;
         self
     }
 
-    /// The limits that need nothing but the counters and the clock, in order.
+    /// Evaluates the limits that depend on the counters and the clock alone, in order.
     pub(crate) fn reached(
         &self,
         delay_retries: u32,
@@ -125,7 +126,7 @@ impl Limits {
         }
     }
 
-    /// Whether what the server asked for is beyond a limit, before any spread.
+    /// Whether the server asked for a wait beyond a limit, before any spread.
     pub(crate) fn too_long_asked(&self, asked: Duration, elapsed: Duration) -> bool {
         self.max_retry_after.is_some_and(|most| asked > most) || self.ends_past(asked, elapsed)
     }
@@ -140,67 +141,66 @@ impl Limits {
     }
 }
 
-/// Where the time that [`Limits::max_elapsed`] limits begins.
+/// The event from which [`Limits::max_elapsed`] is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ElapsedFrom {
-    /// When the retry was created, or a later outage began: the user has waited since.
+    /// The creation of the retry, or the start of a later outage.
     #[default]
     Creation,
-    /// The first failure: a long first try does not use up the time.
+    /// The first failure: a long first attempt does not count.
     FirstFailure,
-    /// The last progress, or the creation where there was none: work that moves on may take for ever. What bounds it
-    /// then is `max_retries`.
+    /// The last progress, or the creation if there was none: work that progresses is bounded only by `max_retries`.
     LastProgress,
 }
 
-/// Why a retry is not made.
+/// Why a retry is not made. `Display` is for people; [`name`](GiveUpReason::name) is stable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum GiveUpReason {
-    /// The failure is not of a kind that another try can mend.
+    /// The failure is permanent.
     Predicate,
-    /// As many retries since the last progress as allowed.
+    /// [`Limits::max_delay_retries`] was reached.
     DelayRetries,
-    /// As many retries in all as allowed.
+    /// [`Limits::max_retries`] was reached.
     TotalRetries,
-    /// The time is over, or would be.
+    /// [`Limits::max_elapsed`] was reached, or would be during the next sleep.
     TotalTime {
-        /// The sleep that would have ended past the limit; `None` where the limit itself was reached.
+        /// The sleep that would have ended past the limit; `None` if the limit itself was reached.
         #[cfg_attr(feature = "serde", serde(rename = "next_sleep_ms", with = "crate::millis::option"))]
         next_sleep: Option<Duration>,
     },
-    /// The schedule is a table, and it has ended.
+    /// The schedule is a table, and it is exhausted.
     TableEnded,
-    /// The server asked to wait beyond a limit.
+    /// The server asked for a wait beyond a limit.
     RetryAfter {
-        /// What it asked for.
+        /// The wait that it asked for.
         #[cfg_attr(feature = "serde", serde(rename = "asked_ms", with = "crate::millis"))]
         asked: Duration,
     },
-    /// The [`RetryBudget`](crate::RetryBudget) is spent.
+    /// The [`RetryBudget`](crate::RetryBudget) is empty.
     Budget {
-        /// When it will hold the price of a retry again if nobody else takes it; `Duration::MAX` where time alone never
-        /// brings it.
+        /// Time until it holds one retry again, if no other caller withdraws; `Duration::MAX` if it does not refill with
+        /// time.
         #[cfg_attr(feature = "serde", serde(rename = "refilled_in_ms", with = "crate::millis"))]
         refilled_in: Duration,
     },
-    /// The time of the loop (`RetryLoop::timeout`) is over, or would be.
+    /// `RetryLoop::timeout` was reached, or would be during the next sleep.
     Timeout {
-        /// The sleep that would have ended past it; `None` where it is over.
+        /// The sleep that would have ended past it; `None` if it was reached.
         #[cfg_attr(feature = "serde", serde(rename = "next_sleep_ms", with = "crate::millis::option"))]
         next_sleep: Option<Duration>,
     },
-    /// Another retry is around this one, and will do the retrying.
+    /// The loop runs inside another retry, which does the retrying.
     Nested,
 }
 
 impl GiveUpReason {
-    /// A short stable name for logs and reports, `total-time` for instance.
+    /// Returns a short stable name for logs and metrics, for instance `total-time`.
     pub fn name(&self) -> &'static str {
         match self {
             GiveUpReason::Predicate => "predicate",
@@ -228,15 +228,17 @@ impl fmt::Display for GiveUpReason {
                 write!(f, "{} (the next sleep, {sleep:?}, would end past the limit)", self.name())
             }
             GiveUpReason::RetryAfter { asked: Duration::MAX } => {
-                f.write_str("retry-after (the server asked for longer than can be told)")
+                f.write_str("retry-after (the server asked for an unlimited time)")
             }
             GiveUpReason::RetryAfter { asked } => {
-                write!(f, "retry-after (the server asked for {asked:?}, beyond a limit)")
+                write!(f, "retry-after (the server asked for {asked:?}, which is beyond a limit)")
             }
             GiveUpReason::Budget { refilled_in: Duration::MAX } => {
-                f.write_str("budget (never refilled by time alone)")
+                f.write_str("budget (does not refill with time)")
             }
-            GiveUpReason::Budget { refilled_in } => write!(f, "budget (refilled in {refilled_in:?})"),
+            GiveUpReason::Budget { refilled_in } => {
+                write!(f, "budget (the next retry is available in {refilled_in:?})")
+            }
             other => f.write_str(other.name()),
         }
     }

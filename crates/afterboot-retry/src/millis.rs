@@ -1,4 +1,4 @@
-//! Durations on the wire are milliseconds as a number, whole or not: what people write into configuration by hand.
+//! Serde representation of durations: milliseconds as a number, whole or fractional.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ fn from_number<E: serde::de::Error>(millis: f64) -> Result<Duration, E> {
     if millis.is_nan() || millis < 0.0 {
         return Err(E::custom(format_args!("{millis} ms; allowed: 0 or more")));
     }
-    // What no Duration can hold means "for ever", which Duration::MAX stands for throughout.
+    // What no Duration can hold means "no limit", which is Duration::MAX throughout.
     Ok(Duration::try_from_secs_f64(millis / 1000.0).unwrap_or(Duration::MAX))
 }
 

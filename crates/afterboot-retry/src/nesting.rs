@@ -1,4 +1,4 @@
-//! A retry inside a retry multiplies: three layers of four tries are 64 requests. Here the inner ones try once.
+//! Nested retries multiply: three layers of four attempts are 64 requests. Here inner loops make one attempt.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,14 +7,14 @@ tokio::task_local! {
     static OUTERMOST: Arc<Scope>;
 }
 
-/// What the outermost retry learns from those inside it.
+/// What inner retries report to the outermost one.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     asked: Mutex<Option<Duration>>,
 }
 
 impl Scope {
-    /// Remembers the longest wait that a server asked an inner retry for.
+    /// Records the longest wait that a server asked an inner retry for.
     pub(crate) fn asked(&self, asked: Duration) {
         let mut longest = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         *longest = (*longest).max(Some(asked));
@@ -25,9 +25,9 @@ impl Scope {
     }
 }
 
-/// Whether this code runs inside an attempt of a [`RetryLoop`](crate::RetryLoop), so that somebody further out retries.
+/// Returns whether this code runs inside an attempt of a [`RetryLoop`](crate::RetryLoop), which then does the retrying.
 ///
-/// It is seen as far as the task goes: work given to `tokio::spawn` is on its own.
+/// The scope is the tokio task: work that is given to `tokio::spawn` is not nested.
 pub fn is_nested() -> bool {
     outer().is_some()
 }
@@ -40,14 +40,13 @@ pub(crate) async fn inside<F: Future>(scope: Arc<Scope>, attempt: F) -> F::Outpu
     OUTERMOST.scope(scope, attempt).await
 }
 
-/// Runs one attempt of a retry that somebody else drives, so that the loops inside it try once. Gives, beside the
-/// output, the longest wait that a server asked one of them for: the outer retry should wait it.
+/// Runs one attempt of an outer retry, so that loops inside it make one attempt. Returns the output and the longest wait
+/// that a server asked one of them for; the outer retry should pass it to [`Failure::retry_after`](crate::Failure).
 ///
-/// [`RetryLoop`](crate::RetryLoop) does this by itself; this is for those who decide with a [`Retry`](crate::Retry) and
-/// wait in their own way.
+/// [`RetryLoop`](crate::RetryLoop) does this by itself. Use it with a [`Retry`](crate::Retry) and a wait of your own.
 ///
 /// # Cancel safety
-/// As safe as the attempt is.
+/// As cancel safe as `attempt`.
 pub async fn nested<F: Future>(attempt: F) -> (F::Output, Option<Duration>) {
     let scope = Arc::new(Scope::default());
     let output = inside(Arc::clone(&scope), attempt).await;

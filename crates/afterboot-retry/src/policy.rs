@@ -1,4 +1,4 @@
-//! How long the n-th retry waits: a schedule, a cap and a jitter, validated once.
+//! The delay before the n-th retry: a schedule, a cap and a jitter, validated once.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::random::JitterRng;
 pub enum Schedule {
     /// `initial + base · multiplierⁿ⁻¹`.
     Exponential {
-        /// A part that does not grow.
+        /// The constant part.
         #[cfg_attr(feature = "serde", serde(rename = "initial_ms", with = "crate::millis", default))]
         initial: Duration,
-        /// The part that grows.
+        /// The growing part.
         #[cfg_attr(feature = "serde", serde(rename = "base_ms", with = "crate::millis"))]
         base: Duration,
-        /// Finite, 1 or more.
+        /// The growth factor. Finite, 1 or more.
         multiplier: f64,
     },
     /// The n-th entry. Past the end the schedule is exhausted, and the retry gives up.
     #[cfg_attr(feature = "serde", serde(rename = "table_ms", with = "crate::millis::list"))]
     Table(Vec<Duration>),
-    /// The same delay for ever.
+    /// The same delay for every retry.
     #[cfg_attr(feature = "serde", serde(rename = "constant_ms", with = "crate::millis"))]
     Constant(Duration),
 }
@@ -46,12 +46,12 @@ pub(crate) const FIBONACCI: [Duration; 10] = {
     [s(0), s(1), s(1), s(2), s(3), s(5), s(8), s(13), s(21), s(34)]
 };
 
-/// How long each retry waits: `min(schedule(n), max_delay)`, then jitter.
+/// The delay before each retry: `min(schedule(n), max_delay)`, then jitter.
 ///
-/// The default is `min(6.8 s, 0.5 s · 1.4ⁿ⁻¹)` times a draw from `[0.3, 1)`. It is the result of a search over
+/// The default is `min(6.8 s, 0.5 s · 1.4ⁿ⁻¹)` times a draw from `[0.3, 1)`. It was found by a search over
 /// multipliers, caps and windows in a simulation of a thousand clients that lose their server together (the example
-/// `herd`): no other setting found there had both fewer retries than full jitter and no higher a peak when the server
-/// is back, after outages of 6 s to 300 s.
+/// `herd`): after outages of 6 s to 300 s no other setting had both fewer retries than full jitter and a peak that is not
+/// higher.
 ///
 /// ```
 /// use std::time::Duration;
@@ -93,14 +93,14 @@ impl Default for BackoffPolicy {
 }
 
 impl BackoffPolicy {
-    /// A policy of one's own, starting from the default.
+    /// Returns a builder that starts from the default.
     pub fn builder() -> BackoffBuilder {
         BackoffBuilder::default()
     }
 
     /// `400 ms + 100 ms · 1.5ⁿ⁻¹` up to 8 s, ± 50 ms: the schedule of Facebook's video uploader, for comparison.
     ///
-    /// Its jitter does not grow with its delays, so it is the gentlest on the user and the roughest on the server.
+    /// Its jitter does not grow with its delays: short waits for the user, high peaks for the server.
     pub fn uploader() -> BackoffPolicy {
         BackoffPolicy {
             schedule: Schedule::Exponential {
@@ -113,8 +113,8 @@ impl BackoffPolicy {
         }
     }
 
-    /// 0 1 1 2 3 5 8 13 21 34 s without jitter, then exhausted: the table of Facebook's live player, made for one
-    /// user's stream. Where many clients fail together, add a jitter.
+    /// 0 1 1 2 3 5 8 13 21 34 s without jitter, then exhausted: the table of Facebook's live player, for the stream of one
+    /// user. If many clients fail together, add jitter.
     pub fn fibonacci() -> BackoffPolicy {
         BackoffPolicy {
             schedule: Schedule::Table(FIBONACCI.to_vec()),
@@ -128,7 +128,7 @@ impl BackoffPolicy {
         BackoffPolicy { jitter, ..self }
     }
 
-    /// A builder that holds this policy.
+    /// Returns a builder with the values of this policy.
     pub fn to_builder(&self) -> BackoffBuilder {
         BackoffBuilder {
             schedule: self.schedule.clone(),
@@ -137,23 +137,23 @@ impl BackoffPolicy {
         }
     }
 
-    /// How delays grow.
+    /// Returns the schedule.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// No delay is longer (with [`Jitter::Fixed`]: by more than half its width).
+    /// Returns the cap. No delay is longer (with [`Jitter::Fixed`]: by more than half its width).
     pub fn max_delay(&self) -> Duration {
         self.max_delay
     }
 
-    /// How delays are spread.
+    /// Returns the jitter.
     pub fn jitter(&self) -> Jitter {
         self.jitter
     }
 
-    /// The delay before the n-th consecutive retry without jitter. n counts from 1; 0 is taken as 1. `None` past the
-    /// end of a table.
+    /// Returns the delay before the n-th consecutive retry without jitter. n counts from 1; 0 is treated as 1. `None` past
+    /// the end of a table.
     pub fn plain_delay(&self, n: u32) -> Option<Duration> {
         let exponent = n.max(1) - 1;
         let delay = match &self.schedule {
@@ -170,8 +170,8 @@ impl BackoffPolicy {
         Some(delay.min(self.max_delay))
     }
 
-    /// The delay before the n-th consecutive retry. `previous` is what this gave the last time, for
-    /// [`Jitter::Decorrelated`]. `None` past the end of a table.
+    /// Returns the delay before the n-th consecutive retry. `previous` is the previous delay, which
+    /// [`Jitter::Decorrelated`] uses. `None` past the end of a table.
     pub fn delay(&self, n: u32, previous: Option<Duration>, rng: &mut JitterRng) -> Option<Duration> {
         let plain = self.plain_delay(n)?;
         let first = self.plain_delay(1)?;
@@ -179,7 +179,8 @@ impl BackoffPolicy {
     }
 }
 
-/// A [`BackoffPolicy`] in the making. Setters store; [`build`](BackoffBuilder::build) checks.
+/// Builds a [`BackoffPolicy`]. Setters store; [`build`](BackoffBuilder::build) validates.
+#[must_use = "a builder does nothing until `build` is called"]
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -191,31 +192,31 @@ pub struct BackoffBuilder {
 }
 
 impl BackoffBuilder {
-    /// How delays grow. Default: `0.5 s · 1.4ⁿ⁻¹`.
+    /// Sets the schedule. Default: `0.5 s · 1.4ⁿ⁻¹`.
     pub fn schedule(mut self, schedule: Schedule) -> BackoffBuilder {
         self.schedule = schedule;
         self
     }
 
-    /// No delay is longer. Default: 6.8 s for an exponential schedule, or its `initial` where that is more; the
-    /// longest entry of a table; the constant.
+    /// Sets the cap. Default: 6.8 s for an exponential schedule, or its `initial` if that is more; the longest entry of a
+    /// table; the constant.
     pub fn max_delay(mut self, max_delay: Duration) -> BackoffBuilder {
         self.max_delay = Some(max_delay);
         self
     }
 
-    /// How delays are spread. Default: `Scale { lo: 0.3, hi: 1.0 }`.
+    /// Sets the jitter. Default: `Scale { lo: 0.3, hi: 1.0 }`.
     pub fn jitter(mut self, jitter: Jitter) -> BackoffBuilder {
         self.jitter = jitter;
         self
     }
 
-    /// Checks everything.
+    /// Validates all fields.
     ///
     /// # Errors
     ///
-    /// Names every bad field: a multiplier that is not finite or below 1; delays that are zero for ever; an empty
-    /// table; a `max_delay` below the initial delay, the constant or the longest entry; a jitter outside its bounds.
+    /// [`PolicyError`] lists every invalid field: a multiplier that is not finite or below 1; delays that are always zero;
+    /// an empty table; a `max_delay` below the initial delay, the constant or the longest entry; a jitter outside its bounds.
     pub fn build(self) -> Result<BackoffPolicy, PolicyError> {
         let mut problems = Vec::new();
         let least = self.schedule.check(&mut problems);
@@ -240,7 +241,7 @@ impl BackoffBuilder {
 }
 
 impl Schedule {
-    /// The least cap under which this schedule is itself.
+    /// Returns the smallest valid cap.
     fn check(&self, problems: &mut Vec<String>) -> Duration {
         match self {
             Schedule::Exponential { initial, base, multiplier } => {

@@ -1,4 +1,4 @@
-//! The poller: fetches again and again, by the period while answers come and by the rules while they do not.
+//! The poller: fetches repeatedly, by the period after answers and by the rules after failures.
 
 mod control;
 
@@ -16,12 +16,11 @@ use control::{Control, Wanted};
 
 /// Polls until an answer is final, the rules end it, or the handle is closed.
 ///
-/// After an answer the next fetch comes a `period` later, after a failure as long later as [`CodeRules`] say, both
-/// counted from when the fetch ended, and neither is cut short by the other. An answer sets the attempts to 0. A fetch
-/// that was cancelled says nothing about the server and leaves them.
+/// The next fetch starts a `period` after an answer, or after the wait of [`CodeRules`] after a failure, both measured from
+/// the end of the fetch. An answer resets the attempts to 0; a fetch that was cancelled does not change them.
 ///
-/// [`run`](Poller::run) takes the poller, so there is one loop, whatever is started and stopped through the
-/// [`PollHandle`] while a fetch is in flight.
+/// [`run`](Poller::run) consumes the poller, so there is exactly one loop, however often the [`PollHandle`] stops and starts
+/// it while a fetch is in flight.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -36,50 +35,54 @@ use control::{Control, Wanted};
 /// # }
 /// ```
 #[derive(Debug)]
+#[must_use = "a poller does nothing until `run` is awaited"]
 pub struct Poller {
     classifier: Classifier,
     control: Control,
 }
 
-/// What one fetch gave.
+/// The result of one fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fetched<T> {
-    /// An answer.
+    /// An answer; polling continues.
     Answer(T),
-    /// The last answer there will be.
+    /// The last answer; polling ends.
     Final(T),
-    /// A code that is not the one hoped for; 0 for no answer at all.
+    /// A failure with this code; 0 if there was no response.
     Failed(u16),
-    /// The fetch was cancelled on the caller's side.
+    /// The fetch was cancelled by the client.
     Cancelled,
 }
 
-/// What happens in a poller, as data.
+/// An event of a [`Poller`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum PollEvent<T> {
-    /// A fetch begins.
+    /// A fetch started.
     Fetching,
-    /// An answer came.
+    /// An answer was received.
+    #[non_exhaustive]
     Answered {
-        /// What it was.
+        /// The answer.
         value: T,
-        /// The failures in a row that it ended.
+        /// The number of consecutive failures before it.
         after_attempts: u32,
     },
     /// The fetch failed and will be repeated.
+    #[non_exhaustive]
     Failed {
         /// The code.
         code: u16,
-        /// The failures in a row, this one included.
+        /// The number of consecutive failures, this one included.
         attempt: u32,
-        /// The time until the next fetch.
+        /// Time until the next fetch.
         #[cfg_attr(feature = "serde", serde(rename = "after_ms", with = "crate::millis"))]
         after: Duration,
     },
-    /// The fetch in flight was dropped, or said that it was cancelled.
+    /// The fetch in flight was dropped, or returned [`Fetched::Cancelled`].
     Cancelled,
 }
 
@@ -89,47 +92,47 @@ pub enum PollEvent<T> {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum PollEnd {
-    /// An answer said that it was the last.
+    /// A fetch returned [`Fetched::Final`].
     Final,
-    /// A code said that there will be nothing more.
+    /// A code ended the poll.
     Ended {
-        /// Which.
+        /// The code.
         code: u16,
     },
     /// The rules gave up.
     GaveUp {
         /// The code of the last failure.
         code: u16,
-        /// Why.
+        /// The reason.
         reason: CodeGiveUp,
-        /// Failures in a row that were retried before.
+        /// The number of consecutive failures that were retried before.
         attempts: u32,
     },
     /// [`PollHandle::close`] was called.
     Closed,
 }
 
-/// When the next fetch is due.
+/// The moment of the next fetch.
 enum Due {
     Now,
-    /// A period after an answer; the period may yet change.
+    /// A period after an answer; the period may change until then.
     PeriodAfter(Instant),
-    /// When the rules said.
+    /// As the rules decided.
     At(Instant),
 }
 
 impl Poller {
-    /// A poller and the handle to it. A period below 1 ms is taken as 1 ms: polling must not spin.
+    /// Creates a poller and its handle. A period below 1 ms is raised to 1 ms.
     pub fn new(rules: CodeRules, period: Duration) -> (Poller, PollHandle) {
         let (control, handle) = control::pair(period);
         (Poller { classifier: Classifier::new(rules), control }, handle)
     }
 
-    /// Polls until the end. The first fetch comes at once.
+    /// Polls until the end. The first fetch starts at once.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the fetch in flight and ends the polling; nothing is left behind.
+    /// Dropping the future drops the fetch in flight and ends the polling; no task is left behind.
     pub async fn run<T, Fut>(
         mut self,
         mut fetch: impl FnMut() -> Fut,
@@ -147,7 +150,7 @@ impl Poller {
             let fetched = self.fetch(fetch()).await;
             let now = Instant::now();
             due = match fetched {
-                // Dropped by a command, and the command says what comes next.
+                // Dropped by a command, which decides what comes next.
                 None => {
                     on_event(PollEvent::Cancelled);
                     Due::Now
@@ -179,7 +182,7 @@ impl Poller {
     async fn until_due(&mut self, mut due: Due) -> bool {
         loop {
             let orders = self.control.take();
-            if orders.fresh {
+            if orders.reset {
                 self.classifier.on_success();
             }
             if orders.fetch_now {

@@ -9,7 +9,7 @@ pub(crate) enum Either<A, B> {
     Second(B),
 }
 
-/// The first one wins where both are ready. The second is dropped at the end, the first is the caller's to go on with.
+/// If both are ready, the first wins. The second is dropped at the end; the first may be polled on.
 pub(crate) async fn race<A: Future, B: Future>(
     mut first: Pin<&mut A>,
     second: B,

@@ -1,4 +1,4 @@
-//! Where jitter comes from: seeded, and never the same for two clones.
+//! The source of jitter: seeded, and never the same for two clones.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,9 +11,9 @@ use rand::{RngExt, SeedableRng, TryRng};
 
 /// The source of jitter.
 ///
-/// **A clone draws its own jitter.** Two retries that are copies of one another must not come back together, so a
-/// clone is a new stream, derived from the seed and from how many streams were taken of it before. The same seed and
-/// the same order of clones give the same draws, under the same version of this crate.
+/// **A clone draws its own jitter.** Two retries that are copies of each other must not retry together, so a clone is a new
+/// stream, derived from the seed and the number of streams before it. The same seed and the same order of clones give the
+/// same draws, within one version of this crate.
 #[derive(Debug)]
 pub struct JitterRng {
     source: Source,
@@ -33,7 +33,7 @@ struct Family {
 }
 
 impl JitterRng {
-    /// Seeded by the operating system.
+    /// Creates a source that is seeded by the operating system.
     pub fn from_system() -> JitterRng {
         JitterRng::seeded(SysRng.try_next_u64().unwrap_or_else(|_| {
             // Without entropy every process of a fleet would otherwise share one stream: what jitter is there to
@@ -42,13 +42,13 @@ impl JitterRng {
         }))
     }
 
-    /// Replays: the same seed gives the same draws.
+    /// Creates a source with a seed: the same seed gives the same draws.
     pub fn seeded(seed: u64) -> JitterRng {
         JitterRng::stream(Arc::new(Family { seed, streams: AtomicU64::new(0) }))
     }
 
-    /// Always draws `unit`, clamped to 0..=1 (NaN is 0): for tests of exact sequences. 0.5 is the middle of
-    /// [`Jitter::Fixed`](crate::Jitter::Fixed), that is no jitter. Clones draw the same.
+    /// Creates a source that always draws `unit`, clamped to 0..=1 (NaN is 0), for tests of exact sequences. 0.5 is the
+    /// middle of [`Jitter::Fixed`](crate::Jitter::Fixed), that is no jitter. Clones draw the same.
     pub fn constant(unit: f64) -> JitterRng {
         JitterRng { source: Source::Constant(if unit >= 0.0 { unit.min(1.0) } else { 0.0 }) }
     }
@@ -59,7 +59,7 @@ impl JitterRng {
         JitterRng { source: Source::Stream { rng, family } }
     }
 
-    /// A draw from [0, 1).
+    /// Draws from [0, 1).
     pub fn unit(&mut self) -> f64 {
         match &mut self.source {
             Source::Stream { rng, .. } => rng.random(),
@@ -67,7 +67,7 @@ impl JitterRng {
         }
     }
 
-    /// A draw from [0, width).
+    /// Draws from [0, width).
     pub fn within(&mut self, width: Duration) -> Duration {
         Duration::try_from_secs_f64(width.as_secs_f64() * self.unit()).unwrap_or(width).min(width)
     }
@@ -81,7 +81,7 @@ impl Default for JitterRng {
 }
 
 impl Clone for JitterRng {
-    /// A stream of its own; see the type's documentation.
+    /// Returns a new stream; see the documentation of the type.
     fn clone(&self) -> JitterRng {
         match &self.source {
             Source::Stream { family, .. } => JitterRng::stream(family.clone()),

@@ -1,4 +1,4 @@
-//! The decision: another try, after how long, or no more, and why.
+//! The decision: another attempt and its delay, or giving up and the reason.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use crate::limits::{ElapsedFrom, GiveUpReason};
 use crate::random::JitterRng;
 use crate::retry_policy::RetryPolicy;
 
-/// One operation's retries: two counters, a clock and a source of jitter. Never sleeps.
+/// The retries of one operation: two counters, a clock and a source of jitter. Never sleeps.
 ///
-/// As an `Iterator<Item = Duration>` it gives the delay before each retry and ends where it gives up, which is what
-/// `backon` and `tokio-retry2` take.
+/// As an `Iterator<Item = Duration>` it yields the delay before each retry and ends when it gives up, which is what `backon`
+/// and `tokio-retry2` take.
 ///
 /// A clone starts from the same counters and draws its own jitter.
 #[derive(Debug, Clone)]
+#[must_use = "a retry does nothing until it is asked to decide"]
 pub struct Retry {
     policy: RetryPolicy,
     clock: Clock,
@@ -23,15 +24,15 @@ pub struct Retry {
     budget: Option<RetryBudget>,
     /// The creation, or when a later outage began.
     created: Duration,
-    /// When the attempt began that is told of next.
+    /// When the attempt began whose failure is reported next.
     attempt_since: Duration,
-    /// Set by a loop that has a time of its own.
+    /// Set by `RetryLoop::timeout`.
     deadline: Option<Duration>,
     first_failure: Option<Duration>,
     last_progress: Option<Duration>,
-    /// Picks the delay. Reset by progress.
+    /// Selects the delay. Reset by progress.
     delay_retries: u32,
-    /// Reset by a new outage alone.
+    /// Reset only by a new outage.
     retries: u32,
     previous: Option<Duration>,
 }
@@ -55,15 +56,15 @@ impl Retry {
         }
     }
 
-    /// Pays for each retry out of a budget that others share.
+    /// Withdraws each retry from a shared budget.
     pub fn budget(mut self, budget: RetryBudget) -> Retry {
         self.budget = Some(budget);
         self
     }
 
-    /// The work moved on (a chunk was stored, say): the next delay is the first again. The total number of retries and,
-    /// unless the time counts from the last progress, the total time go on, so a dependency that flaps for hours still
-    /// ends.
+    /// Reports progress, for instance a stored chunk: the schedule restarts at its first delay. The total number of retries
+    /// is not reset, and neither is the elapsed time unless it is measured from the last progress, so a dependency that
+    /// flaps for hours still reaches a limit.
     pub fn on_progress(&mut self) {
         self.on_progress_at(self.clock.now());
     }
@@ -74,20 +75,21 @@ impl Retry {
         self.last_progress = Some(at);
     }
 
-    /// An attempt begins now. If it lives longer than [`Limits::new_outage_after`](crate::Limits::new_outage_after), its
-    /// failure begins a new outage. Where nobody says so, it begins when the wait before it is over.
+    /// Records the start of an attempt. If it runs longer than
+    /// [`Limits::new_outage_after`](crate::Limits::new_outage_after), its failure begins a new outage. Without this call an
+    /// attempt starts when the wait before it is over.
     pub fn on_attempt(&mut self) {
         self.attempt_since = self.clock.now();
     }
 
-    /// The work is done: gives the budget its share.
+    /// Records the success of the operation: deposits its share into the budget.
     pub fn on_success(&mut self) {
         if let Some(budget) = &self.budget {
             budget.deposit();
         }
     }
 
-    /// A try failed. What now?
+    /// Records a failed attempt and decides whether to retry.
     pub fn decide(&mut self, failure: Failure) -> Decision {
         let now = self.clock.now();
         if now.saturating_sub(self.attempt_since) > self.policy.limits.new_outage_after {
@@ -155,29 +157,29 @@ impl Retry {
                 None => GiveUpReason::Timeout { next_sleep },
             });
         }
-        // Last, so that nothing is taken from the others for a retry that is not made.
+        // Last, so that nothing is withdrawn for a retry that is not made.
         if let Some(budget) = &self.budget {
             budget.withdraw().map_err(|refilled_in| GiveUpReason::Budget { refilled_in })?;
         }
         Ok((after, failure.retry_after))
     }
 
-    /// The account of this retry, had it to end now for this reason.
+    /// Returns the counters of this retry together with a reason for giving up, for callers with limits of their own.
     pub fn given_up(&self, reason: GiveUpReason) -> GivenUp {
         GivenUp { reason, delay_retries: self.delay_retries, retries: self.retries, elapsed: self.elapsed() }
     }
 
-    /// Retries since the last progress.
+    /// Returns the number of retries since the last progress.
     pub fn delay_retries(&self) -> u32 {
         self.delay_retries
     }
 
-    /// Retries in all, in this outage.
+    /// Returns the number of retries in this outage.
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// Time, from where [`Limits::elapsed_from`](crate::Limits::elapsed_from) says.
+    /// Returns the elapsed time since the event named by [`Limits::elapsed_from`](crate::Limits::elapsed_from).
     pub fn elapsed(&self) -> Duration {
         self.elapsed_at(self.clock.now())
     }
@@ -197,7 +199,7 @@ impl Retry {
     }
 }
 
-/// What a loop needs to know besides.
+/// For the loop.
 #[cfg(feature = "tokio")]
 impl Retry {
     pub(crate) fn clock(&self) -> &Clock {
@@ -208,7 +210,7 @@ impl Retry {
         self.deadline = Some(self.clock.now().saturating_add(time));
     }
 
-    /// The time that is left for waits, and the reason once it is over. `None` for no limit.
+    /// The time left for waits, and the reason once it is over. `None` for no limit.
     pub(crate) fn time_left(&self) -> Option<(Duration, GiveUpReason)> {
         let limit =
             self.policy.limits.max_elapsed.map(|most| {
@@ -220,7 +222,7 @@ impl Retry {
         limit.into_iter().chain(deadline).min_by_key(|(left, _)| *left)
     }
 
-    /// The time that is left for everything, a running attempt included. `Duration::MAX` for no limit.
+    /// The time left, a running attempt included. `Duration::MAX` for no limit.
     pub(crate) fn time_left_for_attempt(&self) -> Duration {
         self.until_deadline(self.clock.now())
     }
@@ -229,7 +231,7 @@ impl Retry {
 impl Iterator for Retry {
     type Item = Duration;
 
-    /// Takes every failure as transient.
+    /// Treats every failure as transient.
     fn next(&mut self) -> Option<Duration> {
         match self.decide(Failure::transient()) {
             Decision::Retry(wait) => Some(wait.after),

@@ -1,15 +1,14 @@
-//! What a server asks for in `Retry-After`.
+//! Parses `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 
-/// Reads the value of a `Retry-After` header (RFC 9110, 10.2.3): seconds in digits only, or an HTTP-date.
+/// Parses the value of a `Retry-After` header (RFC 9110, 10.2.3): seconds in digits only, or an HTTP-date.
 ///
-/// `None` for anything else (`-5`, `1e9`, `soon`): ignore it and keep to the own schedule. Zero for a date in the past.
-/// More seconds than a number can hold is [`Duration::MAX`], which passes every limit, so the retry gives up and says
-/// so.
+/// Returns `None` for anything else (`-5`, `1e9`, `soon`), which is to be ignored, zero for a date in the past, and
+/// [`Duration::MAX`] for more seconds than it can hold, which is beyond every limit, so the retry gives up.
 ///
-/// A date is turned into a time from now on at once, by the client's clock: where the answer has a `Date`,
-/// [`parse_retry_after_dated`] goes by the server's. Whatever happens to the wall clock afterwards changes nothing.
+/// A date is converted at once into a duration from `now`, the client's clock, so setting the wall clock afterwards has no
+/// effect. If the response has a `Date`, use [`parse_retry_after_dated`], which measures by the server's clock.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -29,8 +28,8 @@ pub fn parse_retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(at.duration_since(now).unwrap_or(Duration::ZERO))
 }
 
-/// [`parse_retry_after`] for an answer with a `Date` header: a date is counted from that one, on the server's own clock, so
-/// it does not matter how wrong the client's is. Without a `Date`, or with one that is none, from `now`.
+/// [`parse_retry_after`] for a response with a `Date` header: a date is measured from that one, on the server's clock, so an
+/// incorrect clock of the client has no effect. Without a valid `Date` it is measured from `now`.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -46,7 +45,7 @@ pub fn parse_retry_after_dated(value: &str, date: Option<&str>, now: SystemTime)
     parse_retry_after(value, answered.unwrap_or(now))
 }
 
-/// [`parse_retry_after`] with the machine's wall clock.
+/// [`parse_retry_after`] with the machine's wall clock as `now`.
 #[expect(clippy::disallowed_methods, reason = "an HTTP-date is a moment on the wall clock")]
 pub fn parse_retry_after_now(value: &str) -> Option<Duration> {
     parse_retry_after(value, SystemTime::now())

@@ -1,4 +1,4 @@
-//! How a loop ends without a value.
+//! The error of a loop that gave up.
 
 use std::error::Error;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::decision::GivenUp;
 
-/// The operation did not succeed: why no further try is made, and how the last one ended.
+/// The operation did not succeed: why no further attempt is made, and how the last one ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryError<E> {
     given_up: GivenUp,
@@ -17,11 +17,11 @@ pub struct RetryError<E> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LastAttempt<E> {
-    /// It returned an error.
+    /// It returned this error.
     Failed(E),
-    /// It was dropped after this time.
+    /// It was dropped at its time limit, after this time.
     TimedOut(Duration),
-    /// There was none: the time was over while the loop waited for the gate.
+    /// No attempt was made: the time was over while the loop waited for the gate.
     NotMade,
 }
 
@@ -30,17 +30,17 @@ impl<E> RetryError<E> {
         RetryError { given_up, last }
     }
 
-    /// Why, and what was spent.
+    /// Returns the reason and the counters.
     pub fn given_up(&self) -> &GivenUp {
         &self.given_up
     }
 
-    /// How the last attempt ended.
+    /// Returns how the last attempt ended.
     pub fn last(&self) -> &LastAttempt<E> {
         &self.last
     }
 
-    /// The error of the last attempt, unless it was dropped or not made.
+    /// Returns the error of the last attempt; `None` if it was dropped or not made.
     pub fn into_error(self) -> Option<E> {
         match self.last {
             LastAttempt::Failed(error) => Some(error),

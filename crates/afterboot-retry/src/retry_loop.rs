@@ -1,4 +1,4 @@
-//! The loop: tries, asks for the decision, waits on tokio's clock.
+//! The loop: makes attempts, decides, waits on tokio's clock.
 
 mod run;
 
@@ -18,11 +18,11 @@ use crate::retry::Retry;
 use crate::retry_error::RetryError;
 use crate::retry_policy::RetryPolicy;
 
-/// Runs an operation until it succeeds or the policy gives up. [`RetryLoop`] has the rest of the settings.
+/// Runs an operation until it succeeds or the policy gives up. [`RetryLoop`] has further settings.
 ///
-/// **Only for idempotent work**: what fails may have been done all the same, and is then done twice.
+/// **Only for idempotent work**: a failed attempt may have been carried out, and is then carried out twice.
 ///
-/// `judge` looks at each error and says whether another try may help, and what the server asked for.
+/// `judge` maps each error to a [`Failure`]: whether a retry may help, and what the server asked for.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -41,12 +41,12 @@ use crate::retry_policy::RetryPolicy;
 ///
 /// # Errors
 ///
-/// The reason why no further try is made, and the last error.
+/// [`RetryError`] carries the reason for giving up and the last error.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future drops the attempt that runs; nothing is left behind. Whether the attempt's own work is half done
-/// then is for the operation to say.
+/// Dropping the future drops the running attempt; no task is left behind. Whether the work is then half done depends on the
+/// operation.
 pub async fn retry<T, E, Fut>(
     policy: &RetryPolicy,
     operation: impl FnMut(Attempt) -> Fut,
@@ -58,7 +58,8 @@ where
     RetryLoop::new(policy).run(operation, judge).await
 }
 
-/// A small retry loop on tokio's clock.
+/// A retry loop on tokio's clock.
+#[must_use = "a loop does nothing until `run` is awaited"]
 pub struct RetryLoop {
     retry: Retry,
     gate: Option<RetryGate>,
@@ -69,54 +70,56 @@ pub struct RetryLoop {
     on_event: Box<dyn FnMut(RetryEvent) + Send>,
 }
 
-/// What happens in a loop, as data.
+/// An event of a [`RetryLoop`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RetryEvent {
-    /// An attempt begins.
+    /// An attempt started.
+    #[non_exhaustive]
     Attempt {
         /// Its number, from 1.
         number: u32,
-        /// Whether it is the gate's probe.
+        /// Whether it is the probe of the gate.
         probe: bool,
     },
-    /// It failed and another one will follow. Behind a gate the gate's wait takes the place of this one, except for what
-    /// the server asked.
+    /// The attempt failed and another one follows. With a gate, the wait for the gate replaces this one, unless the server
+    /// asked for it.
     Waiting(Wait),
-    /// The wait was cut short by [`SkipWait::skip`].
+    /// The wait was ended early by [`SkipWait::skip`].
     Skipped,
     /// An attempt succeeded.
+    #[non_exhaustive]
     Succeeded {
         /// Its number.
         number: u32,
     },
-    /// There is no further attempt.
+    /// No further attempt is made.
     GaveUp(GivenUp),
 }
 
-/// Cuts a loop's wait short: somebody needs the result now. Clones speak to the same loop.
+/// Ends the wait of a [`RetryLoop`] early, for a result that is needed now. Clones control the same loop.
 ///
-/// If the loop is not waiting, its next wait is skipped. A skip passes a gate with one call. What a server asked for in
-/// `Retry-After` is waited all the same.
+/// If the loop is not waiting, its next wait is skipped. A skip passes the gate for one call. A wait that the server asked
+/// for in `Retry-After` is not skipped.
 #[derive(Debug, Clone, Default)]
 pub struct SkipWait(Arc<Notify>);
 
 impl SkipWait {
-    /// The attempt starts now.
+    /// Starts the next attempt now.
     pub fn skip(&self) {
         self.0.notify_one();
     }
 }
 
 impl RetryLoop {
-    /// A loop under this policy. The time begins here, on tokio's clock.
+    /// Creates a loop with this policy. Elapsed time is measured from here, on tokio's clock.
     pub fn new(policy: &RetryPolicy) -> RetryLoop {
         RetryLoop::from_retry(policy.start_with(Clock::tokio(), JitterRng::from_system()))
     }
 
-    /// A loop that goes by a retry of the caller's, with its clock, jitter and budget.
+    /// Creates a loop from a [`Retry`], with its clock, jitter and budget.
     pub fn from_retry(retry: Retry) -> RetryLoop {
         RetryLoop {
             retry,
@@ -129,39 +132,39 @@ impl RetryLoop {
         }
     }
 
-    /// Waits in front of this gate instead of by the schedule, and tells it how attempts went. A transient failure or a
-    /// timeout means "down" to it.
+    /// Waits at this gate instead of by the schedule, and reports each attempt to it. A transient failure or a timeout is
+    /// reported as down.
     pub fn gate(mut self, gate: RetryGate) -> RetryLoop {
         self.gate = Some(gate);
         self
     }
 
-    /// An attempt that takes longer is dropped and counts as a transient failure. Default: none.
+    /// Sets the time limit of one attempt. An attempt beyond it is dropped and counts as a transient failure. Default: none.
     pub fn attempt_timeout(mut self, time: Duration) -> RetryLoop {
         self.attempt_timeout = Some(time);
         self
     }
 
-    /// When this time is over, counted from the start of [`run`](RetryLoop::run), a running attempt is dropped too, and no
-    /// wait begins that would end later. Default: none. (`Limits::max_elapsed` lets an attempt end.)
+    /// Sets the time limit of the whole loop, measured from the start of [`run`](RetryLoop::run). It drops a running attempt,
+    /// and no wait begins that would end later. Default: none. (`Limits::max_elapsed` does not drop a running attempt.)
     pub fn timeout(mut self, time: Duration) -> RetryLoop {
         self.timeout = Some(time);
         self
     }
 
-    /// Lets others cut waits short.
+    /// Sets the handle that ends waits early.
     pub fn skip_wait(mut self, skip: SkipWait) -> RetryLoop {
         self.skip = skip;
         self
     }
 
-    /// Retries even inside another retry. For work that the outer retry does not repeat.
+    /// Retries even inside another retry, for work that the outer retry does not repeat.
     pub fn independent(mut self) -> RetryLoop {
         self.independent = true;
         self
     }
 
-    /// Sees everything that happens. It must not block.
+    /// Sets the callback for events. It must not block.
     pub fn on_event(mut self, on_event: impl FnMut(RetryEvent) + Send + 'static) -> RetryLoop {
         self.on_event = Box::new(on_event);
         self
@@ -169,16 +172,16 @@ impl RetryLoop {
 
     /// Runs the operation until it succeeds or the policy gives up.
     ///
-    /// Inside an attempt of another loop it is run once: the outer loop does the retrying, and learns what the server
-    /// asked for. Otherwise tries would multiply.
+    /// Inside an attempt of another loop the operation is run once: the outer loop does the retrying, and waits as the
+    /// server asked. Otherwise attempts would multiply.
     ///
     /// # Errors
     ///
-    /// The reason why no further try is made, and the last error.
+    /// [`RetryError`] carries the reason for giving up and the last error.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the attempt that runs, and frees the gate's seat; nothing is left behind.
+    /// Dropping the future drops the running attempt and frees the seat of the gate; no task is left behind.
     pub async fn run<T, E, Fut>(
         self,
         operation: impl FnMut(Attempt) -> Fut,
@@ -187,7 +190,7 @@ impl RetryLoop {
     where
         Fut: Future<Output = Result<T, E>>,
     {
-        Run::new(self).until_the_end(operation, judge).await
+        Run::new(self).until_end(operation, judge).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Everything that a retry is told beforehand.
+//! The settings of a retry.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::policy::BackoffPolicy;
 use crate::random::JitterRng;
 use crate::retry::Retry;
 
-/// Everything that a retry is told beforehand: how long to wait, when to stop, how to spread what a server asks for.
+/// The settings of a retry: backoff, limits, and the spread of a `Retry-After`.
 ///
 /// ```
 /// use afterboot_retry::{Decision, Failure, Limits, RetryPolicy};
@@ -23,14 +23,15 @@ use crate::retry::Retry;
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
+#[must_use]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How long each retry waits.
+    /// The delay before each retry.
     pub backoff: BackoffPolicy,
-    /// When to stop.
+    /// When to give up.
     pub limits: Limits,
-    /// A `Retry-After` is waited in full plus a draw from zero to this, so that clients told the same do not come back
-    /// together. Default: 3 s, at which a thousand clients come back at about 45 a 100 ms: no busier than under the
+    /// A `Retry-After` is waited in full plus a draw from zero to this, so that clients that received the same value do not
+    /// retry together. Default: 3 s, which spreads a thousand clients to about 45 requests in 100 ms, no more than the
     /// default schedule.
     #[cfg_attr(feature = "serde", serde(rename = "retry_after_spread_ms", with = "crate::millis"))]
     pub retry_after_spread: Duration,
@@ -47,30 +48,30 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long each retry waits.
+    /// Sets the delay before each retry.
     pub fn backoff(mut self, backoff: BackoffPolicy) -> RetryPolicy {
         self.backoff = backoff;
         self
     }
 
-    /// When to stop.
+    /// Sets when to give up.
     pub fn limits(mut self, limits: Limits) -> RetryPolicy {
         self.limits = limits;
         self
     }
 
-    /// The width of the spread on top of a `Retry-After`.
+    /// Sets the width of the spread that is added to a `Retry-After`.
     pub fn retry_after_spread(mut self, spread: Duration) -> RetryPolicy {
         self.retry_after_spread = spread;
         self
     }
 
-    /// Begins: the time counts from here. Machine's monotonic clock, system's randomness.
+    /// Starts a retry on the machine's monotonic clock, with jitter seeded by the system. Elapsed time is measured from here.
     pub fn start(&self) -> Retry {
         self.start_with(Clock::monotonic(), JitterRng::from_system())
     }
 
-    /// Begins with a clock and a source of jitter of the caller's.
+    /// Starts a retry with the given clock and source of jitter.
     pub fn start_with(&self, clock: Clock, rng: JitterRng) -> Retry {
         Retry::new(self.clone(), clock, rng)
     }

@@ -1,17 +1,16 @@
-//! Answers that come, and always the same one: a stream that no longer moves.
+//! Detects a stream that stalls: answers arrive, and their reading does not change.
 
-/// Tells when a reading that should move has stood still, and when it moves again. Each is said once.
+/// Detects that a reading which should change has stopped changing, and that it changes again. Reports each once.
 ///
-/// The threshold is 3 by default, as in Facebook's live player: the reading must be the same three times in a row after
-/// it was first seen. 0 turns the detector off. A reading that is missing is neither movement nor standstill: it leaves
-/// the count as it is.
+/// The threshold is 3 by default, as in Facebook's live player: the reading must repeat three times in a row after it was
+/// first seen. 0 turns the detector off. A missing reading does not change the count.
 ///
 /// ```
 /// use afterboot_retry::{StaleDetector, StaleEvent};
 ///
 /// let mut detector = StaleDetector::new(2);
-/// let told: Vec<_> = [10, 10, 10, 10, 12].into_iter().map(|at| detector.update(Some(at))).collect();
-/// assert_eq!(told, [None, None, Some(StaleEvent::Interrupted), None, Some(StaleEvent::Resumed)]);
+/// let events: Vec<_> = [10, 10, 10, 10, 12].into_iter().map(|at| detector.update(Some(at))).collect();
+/// assert_eq!(events, [None, None, Some(StaleEvent::Interrupted), None, Some(StaleEvent::Resumed)]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct StaleDetector<T> {
@@ -21,24 +20,24 @@ pub struct StaleDetector<T> {
     interrupted: bool,
 }
 
-/// What a [`StaleDetector`] noticed.
+/// An event of a [`StaleDetector`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StaleEvent {
-    /// The reading has stood still for as many updates as the threshold says.
+    /// The reading has repeated as many times as the threshold.
     Interrupted,
-    /// It moves again.
+    /// The reading changes again.
     Resumed,
 }
 
 impl<T: PartialEq> StaleDetector<T> {
-    /// With a threshold of one's own; 0 turns the detector off.
+    /// Creates a detector with this threshold; 0 turns it off.
     pub fn new(threshold: u32) -> StaleDetector<T> {
         StaleDetector { threshold, last: None, same: 0, interrupted: false }
     }
 
-    /// Takes the next reading, `None` where there is none.
+    /// Records the next reading, `None` if it is missing, and returns an event if the state changed.
     pub fn update(&mut self, reading: Option<T>) -> Option<StaleEvent> {
         let reading = reading?;
         if self.threshold == 0 {
@@ -55,7 +54,7 @@ impl<T: PartialEq> StaleDetector<T> {
         std::mem::take(&mut self.interrupted).then_some(StaleEvent::Resumed)
     }
 
-    /// Whether the reading stands still now.
+    /// Returns whether the reading is stale now.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted
     }

@@ -1,4 +1,4 @@
-//! Whether an error is reported home: at most once in N days, for all processes of a machine together.
+//! Throttles error reports: at most one in N days, for all processes of a machine together.
 
 mod day;
 mod store;
@@ -13,19 +13,19 @@ use crate::error::PolicyError;
 pub use day::{DayDecision, day_number};
 use store::{Answer, FileStore};
 
-/// Reports an error at most once in so many days, whatever the number of errors, restarts and processes.
+/// Allows at most one error report in N days, however many errors, restarts and processes there are.
 ///
-/// The day of the last report is kept in a file, as days since 2010-01-01 UTC (the form of Facebook's script-error
-/// reporter). The file is replaced as a whole and a lock beside it, `<file>.lock`, keeps processes apart. The day is
-/// stored before the report is sent: at most once, not at least once.
+/// The day of the last report is stored in a file, as days since 2010-01-01 UTC (the format of Facebook's script-error
+/// reporter). The file is replaced atomically under the lock file `<file>.lock`. The day is stored before the report is
+/// sent: at most once, not at least once.
 ///
-/// - A stored day in the future came from a clock that was wrong: the error is reported and the day set right.
-/// - What is not a number counts as never reported.
-/// - Where the file cannot be read, written or locked, each process still reports at most once.
-/// - Where another process decides at this very moment, it decides for both: nothing here waits for a lock.
-/// - Only errors whose origin (module path or crate) is on the list count.
+/// - A stored day in the future came from an incorrect clock: the error is reported and the day corrected.
+/// - Content that is not a number counts as never reported.
+/// - If the file cannot be read, written or locked, each process reports at most once.
+/// - If another process is deciding at the same moment, its decision holds for both: no call waits for a lock.
+/// - Only errors whose origin (module path or crate) is listed are considered.
 ///
-/// It does blocking file I/O, a few small calls for each error that counts.
+/// Decisions do blocking file I/O, a few small calls for each error that is considered.
 ///
 /// ```
 /// use afterboot_retry::{ReportDecision, ReportThrottle};
@@ -45,7 +45,8 @@ use store::{Answer, FileStore};
 #[derive(Debug, Clone)]
 pub struct ReportThrottle(Arc<ReportThrottleBuilder>);
 
-/// A [`ReportThrottle`] in the making. Setters store; [`build`](ReportThrottleBuilder::build) checks.
+/// Builds a [`ReportThrottle`]. Setters store; [`build`](ReportThrottleBuilder::build) validates.
+#[must_use = "a builder does nothing until `build` is called"]
 #[derive(Debug, Clone)]
 pub struct ReportThrottleBuilder {
     path: PathBuf,
@@ -55,32 +56,33 @@ pub struct ReportThrottleBuilder {
     channel: String,
 }
 
-/// Whether to report, with what a report should carry or why not.
+/// Whether to report an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-#[must_use = "the day is already stored: this report will not be asked for again"]
+#[must_use = "the day is already stored: the next call does not ask for this report again"]
 pub enum ReportDecision {
-    /// Report now.
+    /// Report now, with this data.
     Report(ReportStamp),
-    /// Do not.
+    /// Do not report, for this reason.
     Silent(Silence),
 }
 
-/// What a report should carry, so that its reader can count.
+/// The data that a report should carry, so that its receiver can count machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReportStamp {
     /// Days since 2010-01-01 UTC.
     pub today: i64,
-    /// The day of the report before, as it was stored; `None` where there was none that is a number.
+    /// The stored day of the previous report; `None` if none was stored, or no number.
     pub last_day: Option<i64>,
-    /// The build that was named to the builder.
+    /// The build, as given to the builder.
     pub build: String,
-    /// The channel that was named to the builder.
+    /// The release channel, as given to the builder.
     pub channel: String,
-    /// What is wrong with the store. Then each process reports once, and such reports must not be counted as machines.
+    /// The error of the store, if it does not work. Each process then reports once, so such reports must not be counted as
+    /// machines.
     pub storage_error: Option<String>,
 }
 
@@ -90,23 +92,23 @@ pub struct ReportStamp {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Silence {
-    /// The origin is not on the list.
+    /// The origin is not listed.
     Origin,
-    /// Reported lately.
+    /// There was a report within the last N days.
     Reported {
         /// The day of that report.
         last_day: i64,
-        /// The first day on which there may be another.
+        /// The first day on which another report is allowed.
         next_day: i64,
     },
-    /// Another process, or another thread of this one, is deciding at this moment.
+    /// Another process or thread holds the lock and decides.
     DecidedElsewhere,
-    /// The store does not work and this process has reported already.
+    /// The store does not work and this process has already reported.
     ReportedByThisProcess,
 }
 
 impl ReportThrottle {
-    /// Keeps the day in the file at `path`, whose folder must exist.
+    /// Returns a builder of a throttle that stores the day in the file at `path`, whose folder must exist.
     pub fn builder(path: impl Into<PathBuf>) -> ReportThrottleBuilder {
         ReportThrottleBuilder {
             path: path.into(),
@@ -117,13 +119,13 @@ impl ReportThrottle {
         }
     }
 
-    /// Decides about an error that came from `origin`, a module path (`module_path!()`) or the name of a crate.
+    /// Decides whether to report an error from `origin`, a module path (`module_path!()`) or the name of a crate.
     #[expect(clippy::disallowed_methods, reason = "a report is counted by the day on the wall clock")]
     pub fn should_report(&self, origin: &str) -> ReportDecision {
         self.should_report_at(origin, SystemTime::now())
     }
 
-    /// [`should_report`](ReportThrottle::should_report) on a day of the caller's.
+    /// [`should_report`](ReportThrottle::should_report) with `now` as the current time.
     pub fn should_report_at(&self, origin: &str, now: SystemTime) -> ReportDecision {
         if !self.counts(origin) {
             return ReportDecision::Silent(Silence::Origin);
@@ -167,36 +169,36 @@ impl ReportThrottle {
 }
 
 impl ReportThrottleBuilder {
-    /// At most one report in so many days. Default: 3, ours. At least 1.
+    /// Sets the number of days N. Default: 3. At least 1.
     pub fn every_days(mut self, days: u32) -> ReportThrottleBuilder {
         self.every_days = days;
         self
     }
 
-    /// Crates or modules whose errors count, with all that is inside them. Must not be empty: errors of other people's
+    /// Sets the crates or modules whose errors are considered, submodules included. Must not be empty: errors of foreign
     /// code (extensions, plug-ins) would otherwise use up the report.
     pub fn origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> ReportThrottleBuilder {
         self.origins = origins.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The build, for the report. Default: empty.
+    /// Sets the build that the stamp carries. Default: empty.
     pub fn build_name(mut self, build: impl Into<String>) -> ReportThrottleBuilder {
         self.build_name = build.into();
         self
     }
 
-    /// The release channel, for the report. Default: empty.
+    /// Sets the release channel that the stamp carries. Default: empty.
     pub fn channel(mut self, channel: impl Into<String>) -> ReportThrottleBuilder {
         self.channel = channel.into();
         self
     }
 
-    /// Checks everything. Touches no file.
+    /// Validates all fields. Accesses no file.
     ///
     /// # Errors
     ///
-    /// Names every bad field: a path without a file name, zero days, no origins or an empty one.
+    /// [`PolicyError`] lists every invalid field: a path without a file name, zero days, no origins or an empty one.
     pub fn build(self) -> Result<ReportThrottle, PolicyError> {
         let mut problems = Vec::new();
         if self.path.file_name().is_none() {
@@ -212,7 +214,7 @@ impl ReportThrottleBuilder {
     }
 }
 
-/// For stores that do not work: true once for each path in the life of the process, however many throttles it has.
+/// For stores that do not work: true once for each path in the lifetime of the process, for all throttles.
 fn first_in_this_process(path: &Path) -> bool {
     static REPORTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned())

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use afterboot_retry::{Clock, Decision, Failure, GatePolicy, JitterRng, Limits, RetryPolicy};
+use afterboot_retry::{Clock, Failure, GatePolicy, JitterRng, Limits, RetryPolicy};
 
 /// Arrivals are counted in windows of this length, aligned to the server's return.
 pub(crate) const WINDOW: Duration = Duration::from_millis(100);
@@ -117,9 +117,9 @@ pub(crate) fn run(world: World, behaviour: &Behaviour, seed: u64) -> Outcome {
                         Server::Says(asked) => Some(*asked),
                         Server::SaysTheTimeLeft => Some(world.outage - now),
                     };
-                    match retry.decide(Failure::transient().retry_after(asked)) {
-                        Decision::Retry(wait) => now += wait.after,
-                        Decision::GiveUp(given_up) => panic!("seed {seed}: {given_up}"),
+                    match retry.decide(Failure::transient().retry_after(asked)).into_result() {
+                        Ok(wait) => now += wait.after,
+                        Err(given_up) => panic!("seed {seed}: {given_up}"),
                     }
                     log.request(now);
                 }

@@ -5,16 +5,15 @@ use std::time::Duration;
 use crate::gate_policy::GatePolicy;
 use crate::random::JitterRng;
 
-/// All that a gate knows. Times are the caller's, on one monotonic clock.
+/// The state of a gate. Times are passed in, on one monotonic clock.
 #[derive(Debug)]
 pub(super) struct Core {
     policy: GatePolicy,
     rng: JitterRng,
     phase: Phase,
-    /// Counts what became known of the dependency. A call that was let through before the last change says nothing about
-    /// the time after it.
+    /// Counts the changes of state. The result of a call that passed before the last change is ignored.
     epoch: u64,
-    /// Counts those who took the seat.
+    /// Counts the holders of the seat: the last one's id.
     seats: u64,
 }
 
@@ -34,24 +33,24 @@ pub(super) enum Phase {
     },
 }
 
-/// Who makes the next probe, or is making it.
+/// The holder of the next probe, or of the one that is running.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seat {
     id: u64,
     /// When the probe began that is under way.
     probing: Option<Duration>,
-    /// Until then it is nobody else's.
+    /// When it is lost to the next caller.
     lease: Duration,
 }
 
 /// One caller's place in front of the gate.
 #[derive(Debug, Default)]
 pub(super) struct Ticket {
-    /// It was held back, or failed before: when the dependency is back it goes with the ramp.
+    /// It waited here, or failed before: after the recovery it is released by the ramp.
     waited: bool,
-    /// The next probe is its to make, if the seat is still this one.
+    /// The seat it holds, if that one is still current.
     seat: Option<u64>,
-    /// When it may go, and the recovery that was drawn for.
+    /// Its moment in the ramp, and the epoch for which it was drawn.
     release: Option<(u64, Duration)>,
 }
 
@@ -75,17 +74,17 @@ pub(super) enum Turn {
     Go(Admission),
     /// Ask again then, or when something has changed.
     Until(Duration),
-    /// Ask again when something has changed, or when whoever has the seat loses it.
+    /// Ask again when something has changed, or when the lease of the seat ends.
     Parked {
         lease: Duration,
     },
 }
 
-/// Who has to ask again because of an event.
+/// Which waiting callers have to ask again because of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    Nobody,
-    /// Anyone: there is one seat.
+    None,
+    /// Any one: there is one seat.
     One,
     All,
 }
@@ -97,7 +96,7 @@ impl Core {
 
     pub(super) fn phase(&mut self, now: Duration) -> Phase {
         if matches!(self.phase, Phase::Ramp { until, .. } if now >= until) {
-            // No new epoch: what was let through during the ramp speaks of the present.
+            // No new epoch: what passed during the ramp is current.
             self.phase = Phase::Up;
         }
         self.phase
@@ -147,7 +146,7 @@ impl Core {
         Turn::Go(Admission { epoch, seat: Some(held.id) })
     }
 
-    /// Whoever has the seat for too long loses it. The probe that it was making counts as made.
+    /// Frees the seat once its lease is over. A probe that was running counts as made.
     fn end_lease(&mut self, now: Duration) {
         let Phase::Down { since, probes, previous, seat, .. } = &mut self.phase else { return };
         match *seat {
@@ -162,7 +161,7 @@ impl Core {
         }
     }
 
-    /// Lets a call through whatever the state: somebody demanded it.
+    /// Admits a call in any state: it was demanded.
     pub(super) fn bypass(&self) -> Admission {
         Admission { epoch: self.epoch, seat: None }
     }
@@ -174,7 +173,7 @@ impl Core {
                 *seat = None;
                 Wake::One
             }
-            _ => Wake::Nobody,
+            _ => Wake::None,
         }
     }
 
@@ -186,7 +185,7 @@ impl Core {
                 self.phase = Phase::Ramp { since, until };
                 Wake::All
             }
-            _ => Wake::Nobody,
+            _ => Wake::None,
         }
     }
 
@@ -194,7 +193,7 @@ impl Core {
     /// so the next probe is due a delay later: a row of cancelled probes must not become a burst.
     pub(super) fn failed(&mut self, admission: Admission, dropped: bool, now: Duration) -> Wake {
         if admission.epoch != self.epoch {
-            return Wake::Nobody;
+            return Wake::None;
         }
         match self.phase(now) {
             Phase::Down { since, probes, previous, seat: Some(held), .. }
@@ -203,12 +202,12 @@ impl Core {
                 self.schedule_probe(since, probes, previous, now);
                 Wake::One
             }
-            Phase::Down { .. } => Wake::Nobody,
-            Phase::Up | Phase::Ramp { .. } if dropped => Wake::Nobody,
+            Phase::Down { .. } => Wake::None,
+            Phase::Up | Phase::Ramp { .. } if dropped => Wake::None,
             Phase::Up => {
                 self.epoch += 1;
                 self.schedule_probe(now, 0, None, now);
-                Wake::Nobody
+                Wake::None
             }
             // It was not back for good: still the same outage, so the next ramp is no shorter.
             Phase::Ramp { since, .. } => {
@@ -273,7 +272,7 @@ mod tests {
         let (mut seated, mut parked) = (Ticket::default(), Ticket::default());
         assert_eq!(core.ask(&mut seated, MS), Turn::Until(250 * MS));
         assert_eq!(core.ask(&mut parked, MS), Turn::Parked { lease: 30_250 * MS });
-        assert_eq!(core.left(&parked), Wake::Nobody);
+        assert_eq!(core.left(&parked), Wake::None);
         assert_eq!(core.left(&seated), Wake::One);
         assert_eq!(core.ask(&mut parked, MS), Turn::Until(250 * MS), "the other one takes the seat");
     }
@@ -283,12 +282,12 @@ mod tests {
         let mut core = core(0.0);
         let old = core.bypass();
         core.failed(core.bypass(), false, Duration::ZERO);
-        assert_eq!(core.succeeded(old, MS), Wake::Nobody, "it was let through before the outage");
+        assert_eq!(core.succeeded(old, MS), Wake::None, "it was let through before the outage");
         let mut ticket = Ticket::default();
         let probe = admitted(&mut core, &mut ticket, 250 * MS);
         assert_eq!(core.succeeded(probe, 250 * MS), Wake::All);
-        assert_eq!(core.failed(old, false, 251 * MS), Wake::Nobody);
-        assert_eq!(core.failed(probe, false, 251 * MS), Wake::Nobody);
+        assert_eq!(core.failed(old, false, 251 * MS), Wake::None);
+        assert_eq!(core.failed(probe, false, 251 * MS), Wake::None);
         assert!(matches!(core.phase(251 * MS), Phase::Ramp { .. }));
     }
 
@@ -317,7 +316,7 @@ mod tests {
         core.succeeded(core.bypass(), 2 * MS);
         core.failed(core.bypass(), false, 3 * MS);
         assert!(matches!(core.ask(&mut new, 4 * MS), Turn::Until(_)), "the seat is free in the new outage");
-        assert_eq!(core.left(&old), Wake::Nobody);
+        assert_eq!(core.left(&old), Wake::None);
         assert_eq!(core.ask(&mut old, 5 * MS), Turn::Parked { lease: 30_253 * MS });
     }
 

@@ -1,4 +1,4 @@
-//! What a poller is wanted to do, said by handles and read by the one loop.
+//! Commands to a poller, written by handles and read by its loop.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ pub(super) enum Wanted {
     Closed,
 }
 
-/// What handles have said so far.
+/// The commands of all handles so far.
 #[derive(Debug, Clone, Copy)]
 struct Command {
     wanted: Wanted,
     period: Duration,
-    /// How often a fetch was wanted without waiting for what is due.
+    /// How many immediate fetches were requested.
     fetches: u64,
-    /// How often it was started after a stop.
+    /// How many times it was started after a stop.
     starts: u64,
 }
 
@@ -28,22 +28,23 @@ struct Command {
 pub(super) struct Orders {
     pub(super) wanted: Wanted,
     pub(super) period: Duration,
-    /// Fetch without waiting for what is due. Told once.
+    /// Fetch at once. Reported once.
     pub(super) fetch_now: bool,
-    /// Begin with all counters at zero. Told once.
-    pub(super) fresh: bool,
+    /// Reset all counters. Reported once.
+    pub(super) reset: bool,
 }
 
 pub(super) fn pair(period: Duration) -> (Control, PollHandle) {
     let period = period.max(PollHandle::LEAST_PERIOD);
-    let (said, heard) = watch::channel(Command { wanted: Wanted::Running, period, fetches: 0, starts: 0 });
-    (Control { heard, fetches: 0, starts: 0, _open: said.clone() }, PollHandle(said))
+    let (sender, commands) =
+        watch::channel(Command { wanted: Wanted::Running, period, fetches: 0, starts: 0 });
+    (Control { commands, fetches: 0, starts: 0, _open: sender.clone() }, PollHandle(sender))
 }
 
 /// The loop's side.
 #[derive(Debug)]
 pub(super) struct Control {
-    heard: watch::Receiver<Command>,
+    commands: watch::Receiver<Command>,
     fetches: u64,
     starts: u64,
     /// Without it, the loss of the last handle would look like a change, for ever.
@@ -51,35 +52,35 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Resolves when something was said since the state was last looked at.
+    /// Resolves when a command came since the last read.
     pub(super) async fn changed(&mut self) {
         // Cannot fail: a sender is held here.
-        drop(self.heard.changed().await);
+        drop(self.commands.changed().await);
     }
 
     pub(super) fn take(&mut self) -> Orders {
-        let Command { wanted, period, fetches, starts } = *self.heard.borrow_and_update();
+        let Command { wanted, period, fetches, starts } = *self.commands.borrow_and_update();
         let orders =
-            Orders { wanted, period, fetch_now: fetches != self.fetches, fresh: starts != self.starts };
+            Orders { wanted, period, fetch_now: fetches != self.fetches, reset: starts != self.starts };
         (self.fetches, self.starts) = (fetches, starts);
         orders
     }
 
-    /// Whether the fetch in flight is to be dropped. What is told once stays untold, for what comes after the fetch.
+    /// Whether the fetch in flight is to be dropped. What is reported once is left for `take`.
     pub(super) fn drops_fetch(&mut self) -> bool {
-        let command = self.heard.borrow_and_update();
+        let command = self.commands.borrow_and_update();
         command.fetches != self.fetches || matches!(command.wanted, Wanted::Stopped | Wanted::Closed)
     }
 }
 
-/// Controls a [`Poller`](super::Poller). Clones control the same one. Dropping all of them changes nothing.
+/// Controls a [`Poller`](super::Poller). Clones control the same one. Dropping all handles does not stop the poller.
 #[derive(Debug, Clone)]
 pub struct PollHandle(watch::Sender<Command>);
 
 impl PollHandle {
     const LEAST_PERIOD: Duration = Duration::from_millis(1);
 
-    /// Starts after a stop: fetches at once, with all counters at zero. No effect on a poller that runs.
+    /// Starts a stopped poller: fetches at once, with all counters at zero. No effect on a running one.
     pub fn start(&self) {
         self.change(|command| {
             if command.wanted == Wanted::Stopped {
@@ -90,7 +91,7 @@ impl PollHandle {
         });
     }
 
-    /// Stops: drops the fetch in flight and makes no more.
+    /// Stops the poller: drops the fetch in flight and makes no further fetch until [`start`](PollHandle::start).
     pub fn stop(&self) {
         self.change(|command| {
             if command.wanted != Wanted::Closed {
@@ -99,7 +100,7 @@ impl PollHandle {
         });
     }
 
-    /// Makes no more fetches until [`resume`](PollHandle::resume). The fetch in flight goes on, and what it gives counts.
+    /// Makes no further fetch until [`resume`](PollHandle::resume). The fetch in flight continues, and its result counts.
     pub fn pause(&self) {
         self.change(|command| {
             if command.wanted == Wanted::Running {
@@ -108,7 +109,7 @@ impl PollHandle {
         });
     }
 
-    /// Goes on after a pause: at once if a fetch was due meanwhile, else when it is.
+    /// Continues after a pause. A fetch that became due meanwhile starts at once.
     pub fn resume(&self) {
         self.change(|command| {
             if command.wanted == Wanted::Paused {
@@ -117,13 +118,12 @@ impl PollHandle {
         });
     }
 
-    /// Drops the fetch in flight and fetches anew, for a seek say. The attempts stay: a fetch that was dropped says
-    /// nothing about the server.
+    /// Drops the fetch in flight and fetches again at once, for instance after a seek. The attempts are kept.
     pub fn refetch(&self) {
         self.change(|command| command.fetches += 1);
     }
 
-    /// Changes the period, also of the wait that is running. Below 1 ms is taken as 1 ms.
+    /// Sets the period, also for a wait that is running. Below 1 ms is raised to 1 ms.
     pub fn set_period(&self, period: Duration) {
         self.change(|command| command.period = period.max(PollHandle::LEAST_PERIOD));
     }

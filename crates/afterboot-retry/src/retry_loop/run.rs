@@ -18,9 +18,9 @@ use crate::retry_loop::{RetryEvent, RetryLoop};
 pub(super) struct Run {
     settings: RetryLoop,
     progress: Progress,
-    /// The retry around this one, which does the retrying.
+    /// The outer retry, which does the retrying.
     outer: Option<Arc<Scope>>,
-    /// What the attempts run in.
+    /// The scope of the attempts.
     scope: Arc<Scope>,
 }
 
@@ -35,7 +35,7 @@ impl Run {
         Run { settings, progress, outer, scope }
     }
 
-    pub(super) async fn until_the_end<T, E, Fut>(
+    pub(super) async fn until_end<T, E, Fut>(
         mut self,
         mut operation: impl FnMut(Attempt) -> Fut,
         mut judge: impl FnMut(&E) -> Failure,
@@ -49,7 +49,7 @@ impl Run {
                 Ok(pass) => pass,
                 Err(reason) => return Err(self.give_up(reason, last)),
             };
-            self.tell(RetryEvent::Attempt { number, probe: pass.as_ref().is_some_and(Pass::is_probe) });
+            self.emit(RetryEvent::Attempt { number, probe: pass.as_ref().is_some_and(Pass::is_probe) });
             self.settings.retry.on_attempt();
             let attempt = operation(Attempt::new(number, self.progress.clone()));
             let failure;
@@ -69,7 +69,7 @@ impl Run {
         Err(self.give_up(GiveUpReason::TotalRetries, last))
     }
 
-    /// Waits in front of the gate, if there is one, for as long as there is time.
+    /// Waits at the gate, if there is one, for as long as there is time.
     async fn admission(&mut self, number: u32) -> Result<Option<Pass>, GiveUpReason> {
         let Some(gate) = self.settings.gate.clone() else { return Ok(None) };
         let skip = self.settings.skip.clone();
@@ -85,7 +85,7 @@ impl Run {
             Some((left, reason)) => timeout(left, admitted).await.map_err(|_| reason)?,
         };
         if skipped {
-            self.tell(RetryEvent::Skipped);
+            self.emit(RetryEvent::Skipped);
         }
         Ok(Some(pass))
     }
@@ -98,14 +98,14 @@ impl Run {
         let own = self.settings.attempt_timeout.unwrap_or(Duration::MAX);
         let time = self.settings.retry.time_left_for_attempt().min(own);
         let ended = timeout(time, attempt).await;
-        // What an attempt has achieved counts whether it then succeeds, fails or is dropped.
+        // Progress counts whether the attempt then succeeds, fails or is dropped.
         if let Some(at) = self.progress.take() {
             self.settings.retry.on_progress_at(at);
         }
         match ended {
             Ok(result) => result.map_err(LastAttempt::Failed),
             Err(_) => {
-                // That it lasted long does not mean that it was well.
+                // A long attempt that was cut short was not necessarily healthy.
                 self.settings.retry.on_attempt();
                 Err(LastAttempt::TimedOut(time))
             }
@@ -115,7 +115,7 @@ impl Run {
     fn after_failure(&mut self, failure: Failure, pass: Option<Pass>) -> Result<Wait, GiveUpReason> {
         match pass {
             Some(pass) if failure.retryable => pass.failed(),
-            // A refusal says neither that the dependency is down nor that it is back.
+            // A permanent failure shows neither that the dependency is down nor that it is back.
             pass => drop(pass),
         }
         if let Some(outer) = &self.outer
@@ -130,7 +130,7 @@ impl Run {
         match self.settings.retry.decide(failure.retry_after(asked)) {
             Decision::GiveUp(given_up) => Err(given_up.reason),
             Decision::Retry(wait) => {
-                self.tell(RetryEvent::Waiting(wait));
+                self.emit(RetryEvent::Waiting(wait));
                 Ok(wait)
             }
         }
@@ -142,7 +142,7 @@ impl Run {
         } else if self.settings.gate.is_none()
             && timeout(wait.after, self.settings.skip.0.notified()).await.is_ok()
         {
-            self.tell(RetryEvent::Skipped);
+            self.emit(RetryEvent::Skipped);
         }
     }
 
@@ -150,20 +150,20 @@ impl Run {
         if let Some(pass) = pass {
             pass.succeeded();
         }
-        // A loop inside another one has tried once and paid for nothing.
+        // A nested loop made one attempt and withdrew nothing.
         if self.outer.is_none() {
             self.settings.retry.on_success();
         }
-        self.tell(RetryEvent::Succeeded { number });
+        self.emit(RetryEvent::Succeeded { number });
     }
 
     fn give_up<E>(&mut self, reason: GiveUpReason, last: LastAttempt<E>) -> RetryError<E> {
         let given_up = self.settings.retry.given_up(reason);
-        self.tell(RetryEvent::GaveUp(given_up.clone()));
+        self.emit(RetryEvent::GaveUp(given_up.clone()));
         RetryError::new(given_up, last)
     }
 
-    fn tell(&mut self, event: RetryEvent) {
+    fn emit(&mut self, event: RetryEvent) {
         (self.settings.on_event)(event);
     }
 }

@@ -7,7 +7,7 @@ const SECONDS_A_DAY: i64 = 86_400;
 /// 2010-01-01T00:00:00Z in seconds since 1970.
 const FIRST_DAY: i64 = 1_262_304_000;
 
-/// Days since 2010-01-01 UTC; 2026-10-28 is 6144. Negative before.
+/// Returns the number of days since 2010-01-01 UTC, negative before; 2026-10-28 is 6144.
 pub fn day_number(now: SystemTime) -> i64 {
     let whole = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     let seconds = match now.duration_since(SystemTime::UNIX_EPOCH) {
@@ -18,18 +18,19 @@ pub fn day_number(now: SystemTime) -> i64 {
     seconds.saturating_sub(FIRST_DAY).div_euclid(SECONDS_A_DAY)
 }
 
-/// What a stored day means today.
+/// The decision for one day, given the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DayDecision {
-    /// Report, and store today.
+    /// Whether to report, and store today.
     pub report: bool,
-    /// The day that was stored, if it was a number.
+    /// The stored day; `None` if it was not a number.
     pub last_day: Option<i64>,
 }
 
 impl DayDecision {
-    /// Reports if nothing (or no number) is stored, if `every_days` have passed, or if the stored day is in the future:
-    /// then a clock was wrong, and waiting for it to come true might take years.
+    /// Decides to report if no number is stored, if `every_days` have passed, or if the stored day is in the future: it came
+    /// from an incorrect clock, and waiting for it might take years.
     pub fn of(stored: Option<&str>, today: i64, every_days: u32) -> DayDecision {
         let last_day = stored.map(str::trim_ascii_end).and_then(number);
         let lately = last_day

@@ -14,7 +14,7 @@ pub(super) struct FileStore<'a> {
 pub(super) enum Answer {
     /// Read, and written if asked for.
     Done,
-    /// Somebody else holds the lock.
+    /// Another process or thread holds the lock.
     Busy,
     /// The store cannot be used.
     Broken(io::Error),
@@ -27,7 +27,7 @@ impl<'a> FileStore<'a> {
 
     /// Reads the value and replaces it by what `decide` returns, if anything, under the lock.
     ///
-    /// The lock is on a file of its own: the value's file is replaced, and a lock on the old one would hold nobody back.
+    /// The lock is on a separate file: the file of the value is replaced, and a lock on the old one would exclude no one.
     /// It is released when the file is closed, so also when the process dies.
     pub(super) fn update(&self, decide: impl FnOnce(Option<&str>) -> Option<String>) -> Answer {
         let lock = match self.lock_file() {

@@ -7,7 +7,7 @@ use afterboot_retry::{BudgetPolicy, Failure, GiveUpReason, RetryBudget, RetryPol
 use crate::common::{Hand, gives_up, ms, s, start, waits};
 
 fn small(hand: &Hand) -> RetryBudget {
-    let policy = BudgetPolicy { capacity: 2.0, per_second: 0.5, per_success: 0.25 };
+    let policy = BudgetPolicy::default().capacity(2.0).per_second(0.5).per_success(0.25);
     RetryBudget::new(policy, hand.clock()).unwrap()
 }
 
@@ -60,10 +60,10 @@ fn a_retry_that_is_not_made_takes_nothing_from_the_others() {
 
 #[test]
 fn a_budget_without_refill_never_promises_one_and_bad_numbers_are_refused() {
-    let never = BudgetPolicy { capacity: 1.0, per_second: 0.0, per_success: 0.0 };
+    let never = BudgetPolicy::default().capacity(1.0).per_second(0.0).per_success(0.0);
     let budget = RetryBudget::new(never, Hand::default().clock()).unwrap();
     assert_eq!((budget.withdraw(), budget.withdraw()), (Ok(()), Err(Duration::MAX)));
-    let bad = BudgetPolicy { capacity: 0.5, per_second: f64::NAN, per_success: -1.0 };
+    let bad = BudgetPolicy::default().capacity(0.5).per_second(f64::NAN).per_success(-1.0);
     let error = RetryBudget::new(bad, Hand::default().clock()).unwrap_err();
     assert_eq!(error.problems().len(), 3, "{error}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use afterboot_retry::{Clock, Decision, Failure, GivenUp, JitterRng, Retry, RetryPolicy, Wait};
+use afterboot_retry::{Clock, Failure, GivenUp, JitterRng, Retry, RetryPolicy, Wait};
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -42,16 +42,13 @@ pub(crate) async fn ends<F: Future>(what: F) -> F::Output {
 
 #[track_caller]
 pub(crate) fn waits(retry: &mut Retry, failure: Failure) -> Wait {
-    match retry.decide(failure) {
-        Decision::Retry(wait) => wait,
-        Decision::GiveUp(given_up) => panic!("{given_up}"),
-    }
+    retry.decide(failure).into_result().unwrap_or_else(|given_up| panic!("{given_up}"))
 }
 
 #[track_caller]
 pub(crate) fn gives_up(retry: &mut Retry, failure: Failure) -> GivenUp {
-    match retry.decide(failure) {
-        Decision::Retry(wait) => panic!("retries after {wait:?}"),
-        Decision::GiveUp(given_up) => given_up,
+    match retry.decide(failure).into_result() {
+        Ok(wait) => panic!("retries after {wait:?}"),
+        Err(given_up) => given_up,
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afterboot_retry::{BackoffPolicy, Clock, Decision, Failure, JitterRng, Limits, Retry, RetryPolicy};
+use afterboot_retry::{BackoffPolicy, Clock, Failure, JitterRng, Limits, Retry, RetryPolicy};
 use backon::{BackoffBuilder as _, Retryable as _};
 use tokio::time::Instant;
 
@@ -74,9 +74,9 @@ async fn our_decision_inside_backons_adjust_keeps_the_limit() {
         async { Err(Some(s(2))) }
     })
     .retry(repeat(Duration::ZERO))
-    .adjust(move |asked, _| match retry.borrow_mut().decide(Failure::transient().retry_after(*asked)) {
-        Decision::Retry(wait) => Some(wait.after),
-        Decision::GiveUp(_) => None,
+    .adjust(move |asked, _| {
+        let decision = retry.borrow_mut().decide(Failure::transient().retry_after(*asked));
+        decision.into_result().ok().map(|wait| wait.after)
     })
     .await;
     assert_eq!((result, calls), (Err(Some(s(2))), 4));

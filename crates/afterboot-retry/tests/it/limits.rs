@@ -20,9 +20,9 @@ fn to_the_end(policy: &RetryPolicy, lateness: Duration) -> (u32, GiveUpReason) {
     let hand = Hand::default();
     let mut retry = start(policy, &hand, 0.5);
     loop {
-        match retry.decide(FAILED()) {
-            afterboot_retry::Decision::Retry(wait) => hand.advance(wait.after + lateness),
-            afterboot_retry::Decision::GiveUp(given_up) => return (given_up.retries, given_up.reason),
+        match retry.decide(FAILED()).into_result() {
+            Ok(wait) => hand.advance(wait.after + lateness),
+            Err(given_up) => return (given_up.retries, given_up.reason),
         }
     }
 }
@@ -38,7 +38,7 @@ fn the_uploaders_hour_ends_before_its_500_retries() {
 
 #[test]
 fn limits_are_asked_in_a_fixed_order_and_the_first_that_says_no_is_the_reason() {
-    let spent = BudgetPolicy { capacity: 1.0, per_second: 0.0, per_success: 0.0 };
+    let spent = BudgetPolicy::default().capacity(1.0).per_second(0.0).per_success(0.0);
     // Each step takes one obstacle away: what is then the reason came right after it.
     let table = BackoffPolicy::builder().schedule(Schedule::Table(vec![ms(1)])).build().unwrap();
     let endless = BackoffPolicy::default();
@@ -283,7 +283,7 @@ fn giving_up_reads_as_a_sentence() {
     let expected = "gave up after 1 retry: total-time (the next sleep, 550ms, would end past the limit)";
     assert_eq!(given_up.to_string(), expected);
     let given_up = gives_up(&mut retry, FAILED().retry_after(s(7200)));
-    let expected = "gave up after 1 retry: retry-after (the server asked for 7200s, beyond a limit)";
+    let expected = "gave up after 1 retry: retry-after (the server asked for 7200s, which is beyond a limit)";
     assert_eq!(given_up.to_string(), expected);
 }
 
@@ -331,9 +331,9 @@ fn an_attempt_that_lived_no_longer_than_the_span_belongs_to_the_outage() {
 #[test]
 fn what_never_comes_is_not_given_in_seconds() {
     let budget = GiveUpReason::Budget { refilled_in: Duration::MAX };
-    assert_eq!(budget.to_string(), "budget (never refilled by time alone)");
+    assert_eq!(budget.to_string(), "budget (does not refill with time)");
     let budget = GiveUpReason::Budget { refilled_in: s(2) };
-    assert_eq!(budget.to_string(), "budget (refilled in 2s)");
+    assert_eq!(budget.to_string(), "budget (the next retry is available in 2s)");
     let next_sleep = Some(Duration::MAX);
     let never = "(the next sleep would never end)";
     assert_eq!(GiveUpReason::TotalTime { next_sleep }.to_string(), format!("total-time {never}"));

@@ -99,7 +99,7 @@ async fn nesting_is_seen_inside_an_attempt_and_only_there() {
 /// R21: the inner loops tried once and paid for nothing.
 #[tokio::test(start_paused = true)]
 async fn a_success_inside_nested_loops_is_returned_to_their_budget_once() {
-    let policy = BudgetPolicy { capacity: 10.0, per_second: 0.0, per_success: 1.0 };
+    let policy = BudgetPolicy::default().capacity(10.0).per_second(0.0).per_success(1.0);
     let budget = RetryBudget::new(policy, Clock::new(|| Duration::ZERO)).unwrap();
     for _ in 0..5 {
         budget.withdraw().unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use afterboot_retry::{Decision, ElapsedFrom, Failure, GiveUpReason, JitterRng, Limits, RetryPolicy};
+use afterboot_retry::{ElapsedFrom, Failure, GiveUpReason, JitterRng, Limits, RetryPolicy};
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -57,8 +57,8 @@ proptest! {
             };
             hand.advance(ms(after_ms));
             let (asked, before) = (asked_ms.map(ms), retry.clone());
-            match retry.decide(Failure::transient().retry_after(asked)) {
-                Decision::Retry(wait) => {
+            match retry.decide(Failure::transient().retry_after(asked)).into_result() {
+                Ok(wait) => {
                     let elapsed = retry.elapsed();
                     prop_assert!(limits.max_delay_retries.is_none_or(|most| wait.delay_retry <= most));
                     prop_assert!(limits.max_retries.is_none_or(|most| wait.retry <= most));
@@ -75,7 +75,7 @@ proptest! {
                     }
                     hand.advance(wait.after);
                 }
-                Decision::GiveUp(given_up) => {
+                Err(given_up) => {
                     prop_assert_eq!((given_up.delay_retries, given_up.retries), (before.delay_retries(), before.retries()));
                     let elapsed = given_up.elapsed;
                     let past = |sleep: Duration| limits.max_elapsed.is_some_and(|most| elapsed + sleep > most);
