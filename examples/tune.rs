@@ -1,13 +1,13 @@
 //! What if: a recorded boot, played again in virtual time under a grid of profiles.
 //!
 //! ```text
-//! cargo run --features serde --example tune -- --record boot.json   # ten tasks, recorded here and now
-//! cargo run --features serde --example tune -- boot.json            # a table: concurrency by pulse
-//! cargo run --features serde --example tune -- boot.json --json     # the same for a program
+//! cargo run --features serde,replay --example tune -- --record boot.json   # ten tasks, recorded here and now
+//! cargo run --features serde,replay --example tune -- boot.json            # a table: concurrency by pulse
+//! cargo run --features serde,replay --example tune -- boot.json --json     # the same for a program
 //! ```
 //!
-//! To record your own boot: `Governor::builder().record_segments()`, then write `Report::to_json()` to a file. Only
-//! the row of the recorded profile is the recorded run; the others are estimates, on one thread.
+//! To record your own boot: `Governor::builder().record_segments()`, then write `Report::to_json()` to a file. The row of
+//! the recorded profile shows how near a replay comes to it; the others are estimates, on one thread.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example's result")]
 
 use std::process::ExitCode;

@@ -90,6 +90,7 @@
 //! | `tracing-layer` | `Governor::tracing_layer`: attributes long tasks to the application's spans |
 //! | `serde` | `Serialize` and `Deserialize` for the report, `Report::to_json` and `Report::to_chrome_trace` |
 //! | `page` | `Report::to_html`: the report as one self-contained HTML page (includes `serde`) |
+//! | `replay` | `Report::replay`: simulates a recorded run under another profile, in virtual time |
 
 pub mod guide;
 
@@ -125,7 +126,7 @@ pub use api::task::Task;
 pub use api::task_list::TaskList;
 #[cfg(feature = "tower")]
 pub use api::tower::{CountInFlight, Counted, InFlightLayer};
-pub use model::error::{ConfigError, ReplayError, TaskError};
+pub use model::error::{ConfigError, TaskError};
 pub use model::event::Event;
 pub use model::gate_rules::GateRules;
 pub use model::gate_state::{GateState, OpenedBy, WaitReason};
@@ -133,10 +134,14 @@ pub use model::monkey::{Delivery, Monkey};
 pub use model::outcome::{CancelReason, Outcome, SkipReason};
 pub use model::profile::Profile;
 pub use model::queue::Queue;
+#[cfg(feature = "replay")]
+pub use model::replay_error::ReplayError;
 pub use report::{
-    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Replay, ReplayedTask, Report, Segment, Starved,
-    Stop, TaskReport, ThreadMissed,
+    ApplicationOutcome, Cost, Hold, LongTask, MonkeyReport, Report, Segment, Starved, Stop, TaskReport,
+    ThreadMissed,
 };
+#[cfg(feature = "replay")]
+pub use report::{Replay, ReplayedTask};
 pub use shell::context::yield_if_due;
 pub use shell::governed::Predecessor;
 pub use shell::observe::Observed;

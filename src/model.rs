@@ -5,6 +5,8 @@ pub(crate) mod name;
 pub(crate) mod queue;
 pub(crate) mod outcome;
 pub(crate) mod error;
+#[cfg(feature = "replay")]
+pub(crate) mod replay_error;
 pub(crate) mod profile;
 pub(crate) mod monkey;
 pub(crate) mod gate_rules;

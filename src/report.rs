@@ -3,7 +3,6 @@
 mod copied;
 mod made;
 pub(crate) mod pace;
-mod replay;
 mod table;
 #[cfg(feature = "serde")]
 mod json;
@@ -13,7 +12,10 @@ mod headlines;
 mod trace;
 #[cfg(feature = "page")]
 mod page;
+#[cfg(feature = "replay")]
+mod replay;
 
+#[cfg(feature = "replay")]
 pub use replay::{Replay, ReplayedTask};
 pub(crate) use table::fit;
 

@@ -7,7 +7,7 @@ use crate::model::id::Id;
 
 use super::actions::Actions;
 use super::scheduler::{Core, Phase};
-use super::turn::{CLASSES, Charge, Class, Turn, Woken};
+use super::turn::{Charge, Class, Turn, Woken};
 
 impl Core {
     /// The task wants a poll; `at` is when that came, where it is recorded. False where that is nothing new, or nothing
@@ -21,12 +21,6 @@ impl Core {
         let class = record.class;
         self.turns.enter(class, Woken { id, at });
         true
-    }
-
-    /// Whom the next turn will be for, as it stands, if he has been woken.
-    pub(crate) fn next_woken(&self) -> Option<Id> {
-        let first = |class: &Class| self.turns.woken[*class as usize].first_key_value();
-        CLASSES.iter().find_map(first).map(|(_, woken)| woken.id)
     }
 
     /// Nothing of the task waits for a poll any more.

@@ -208,11 +208,6 @@ impl Core {
         }
     }
 
-    /// No ordinary start before this moment.
-    pub(crate) fn next_start(&self) -> Option<Stamp> {
-        self.next_start
-    }
-
     /// Whether a task has not ended.
     pub(crate) fn has_work(&self) -> bool {
         self.unended > 0

@@ -10,6 +10,14 @@ use crate::model::queue::Queue;
 /// W3C Long Tasks: work of 50 ms and more is felt. (A browser says "more than 50"; here 50 counts.)
 pub(crate) const LONG_TASK: Duration = Duration::from_millis(50);
 
+/// How long the probe sleeps between two looks. tokio rounds up to whole milliseconds, so a look comes every 6
+/// to 7 ms: a stall of 60 ms is late by at least 52 ms whenever in between it began, and one of 50 ms by no
+/// more than 51.
+pub(crate) const PROBE_PERIOD: Duration = Duration::from_millis(6);
+/// A look that comes this much too late means that a loop did not come round for a long task's time; the one millisecond
+/// is the timer's own step.
+pub(crate) const PROBE_LATE: Duration = Duration::from_millis(51);
+
 /// How many long tasks are kept for the report; the oldest fall out and are counted.
 const KEPT: usize = 1000;
 /// How many polls are remembered for attribution. A stall is told within a few milliseconds of its end, so a handful

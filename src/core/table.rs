@@ -52,7 +52,7 @@ impl Status {
 }
 
 /// What the declaration asks for and the core needs to know.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Spec {
     pub(crate) name: Cow<'static, str>,
     pub(crate) queue: Queue,

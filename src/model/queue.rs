@@ -11,3 +11,12 @@ pub enum Queue {
     /// Tasks start once the gate is open: when the application is quiet, or after `gate_timeout`.
     Idle,
 }
+
+impl Queue {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Queue::Normal => "normal",
+            Queue::Idle => "idle",
+        }
+    }
+}

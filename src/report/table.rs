@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{Report, TaskReport, ThreadMissed};
 use crate::base::text::{Padded, Plain};
-use crate::model::queue::Queue;
 
 /// The width of the whole.
 const WIDTH: usize = 100;
@@ -115,10 +114,7 @@ struct Row<'a>(&'a TaskReport);
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let task = self.0;
-        let queue = match task.queue {
-            Queue::Normal => "normal",
-            Queue::Idle => "idle",
-        };
+        let queue = task.queue.word();
         let time = |time: Option<Duration>| time.map_or("-".to_owned(), fit);
         let longest = if task.polls == 0 { "-".to_owned() } else { fit(task.longest_poll) };
         let mut outcome = match &task.outcome {

@@ -2,28 +2,19 @@
 //! and not a moment longer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::timeout_at;
 
-use crate::shell::shared::Shared;
-
+use crate::core::stalls::{PROBE_LATE, PROBE_PERIOD};
 use crate::shell::context::another_is_polled;
-
-/// How long the probe sleeps between two looks. tokio rounds up to whole milliseconds, so a look comes every 6
-/// to 7 ms: a stall of 60 ms is late by at least 52 ms whenever in between it began, and one of 50 ms by no
-/// more than 51.
-const PERIOD: Duration = Duration::from_millis(6);
-/// A look that comes this much too late means that a loop did not come round for a long task's time; the one millisecond
-/// is the timer's own step.
-const LATE: Duration = Duration::from_millis(51);
+use crate::shell::shared::Shared;
 
 /// The body of the probe's task.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut last = shared.clock.now_inside();
     let mut workers = shared.workers.clone().map(|workers| workers.watch(shared.clock.instant(last)));
     loop {
-        let regular = shared.clock.instant(last.after(PERIOD));
+        let regular = shared.clock.instant(last.after(PROBE_PERIOD));
         let sooner = workers.as_ref().and_then(|workers| workers.look_again(shared.clock.instant(last)));
         let planned = sooner.map_or(regular, |at| at.min(regular));
         // Made before the look, so that the end of the need is not missed.
@@ -39,7 +30,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         let planned = shared.clock.stamp(planned);
         let gaps = workers.as_mut().map_or(Vec::new(), |workers| workers.look(shared.clock.instant(now)));
         shared.judge(|core, _, actions| {
-            if now.since(planned) >= LATE {
+            if now.since(planned) >= PROBE_LATE {
                 core.saw_stall(planned, now, None);
             }
             for gap in gaps {

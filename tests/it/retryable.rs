@@ -9,7 +9,6 @@ use afterboot::{CancelReason, Governor, Outcome, Task};
 use tokio::time::sleep;
 
 use crate::common::{fast, ms, secs};
-use crate::replay::{find, order, recorded, recorder, replayed_times, slow, times};
 
 /// Every wait one second, no jitter.
 fn each_second(retries: u32) -> RetryPolicy {
@@ -179,8 +178,11 @@ async fn an_attempt_timeout_for_a_task_that_is_not_retried_is_invalid() {
 }
 
 /// I32: what if. Between two attempts the replayed task holds no slot either, and takes its turn again.
+#[cfg(feature = "replay")]
 #[tokio::test(start_paused = true)]
 async fn a_replayed_task_rests_between_its_attempts_and_takes_its_turn_again() {
+    use crate::replay::{find, order, recorded, recorder, replayed_times, slow, times};
+
     for concurrency in [1, 3] {
         let governor = recorder(slow(concurrency));
         let (_, run) = until(4);

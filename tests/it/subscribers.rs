@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 
-use afterboot::{Governor, Profile, Task};
+use afterboot::{Governor, Task};
 use tokio::time::sleep;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -128,6 +128,7 @@ fn a_subscriber_that_panics_at_each_event_stops_nothing() {
 }
 
 /// I31: what runs long in a recording does not run now.
+#[cfg(feature = "replay")]
 #[test]
 fn a_replay_tells_nobody_of_slow_tasks() {
     let report = paused().block_on(async {
@@ -140,6 +141,6 @@ fn a_replay_tells_nobody_of_slow_tasks() {
     let calls = move || {
         counted.fetch_add(1, Ordering::SeqCst);
     };
-    under(calls, move || drop(report.replay(&Profile::default()).unwrap()));
+    under(calls, move || drop(report.replay(&afterboot::Profile::default()).unwrap()));
     assert_eq!(told.load(Ordering::SeqCst), 0);
 }
