@@ -15,7 +15,7 @@ const MAX: Duration = Duration::MAX;
 #[tokio::test(start_paused = true)]
 async fn the_longest_time_for_a_gate_to_stay_shut_is_refused_by_its_name() {
     for (field, builder) in
-        [("timeout", Governor::builder().timeout(MAX)), ("quiet", Governor::builder().quiet(MAX))]
+        [("gate_timeout", Governor::builder().gate_timeout(MAX)), ("quiet", Governor::builder().quiet(MAX))]
     {
         let error = builder.build().unwrap_err().to_string();
         let named = error.lines().any(|line| line.starts_with(&format!("{field}: {MAX:?}; allowed: ")));
