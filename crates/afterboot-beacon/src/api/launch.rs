@@ -104,7 +104,7 @@ fn start_in_child(settings: &Settings, user: Option<String>, session: Option<Str
     match start(settings, user, session, seed, None) {
         Ok((shared, _)) => shared,
         Err(error) => {
-            tracing::warn!(%error, "no beacon in this forked process: its events are counted and not sent");
+            tracing::warn!(%error, "no beacon can be started in this forked process: its events are counted as dropped");
             let clock = Clock::start(settings.wall, settings.machine.clone());
             let mut core = core(settings, seed, false);
             core.close();

@@ -218,7 +218,9 @@ impl Driver {
             Command::OnSignal { deadline, responder } => match (listen(), responder) {
                 (Ok(coming), responder) => self.signals.push(OnSignal { coming, deadline, responder }),
                 (Err(error), Some(responder)) => responder.send(Err(error)),
-                (Err(error), None) => tracing::warn!(%error, "signals cannot be listened to"),
+                (Err(error), None) => {
+                    tracing::warn!(%error, "cannot install signal handlers: the beacon does not shut down on signals")
+                }
             },
             #[cfg(feature = "spool")]
             Command::Dead(command) => self.disk.queue_command(command),

@@ -50,7 +50,7 @@ impl Driver {
 
     pub(super) fn request_ended(&mut self, ended: Result<(task::Id, Sent), task::JoinError>) {
         let (id, sent) = ended.unwrap_or_else(|error| {
-            let why = if error.is_panic() { "the transport panicked" } else { "the request was called off" };
+            let why = if error.is_panic() { "the transport panicked" } else { "the request was cancelled" };
             (error.id(), Sent::failed(why))
         });
         let Some(outgoing) = self.out.remove(&id) else { return };

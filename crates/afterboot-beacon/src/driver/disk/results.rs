@@ -102,13 +102,13 @@ impl Disk {
         if adopted.unreadable > 0 {
             tracing::warn!(
                 files = adopted.unreadable,
-                "a spool that another process left behind cannot be read, nor how many events it held"
+                "the spool of a dead process cannot be read: its number of events is not known"
             );
             // How many is not known.
             self.shared.emit(|| BeaconEvent::Dropped { reason: DropReason::Corrupt, events: 0 });
         }
         if let Some(error) = &adopted.failed {
-            tracing::warn!(%error, "a spool that another process left behind could not be taken over");
+            tracing::warn!(%error, "the spool of a dead process could not be adopted");
         }
         match rows {
             Ok((expired, rows)) => {

@@ -66,7 +66,7 @@ impl Disk {
             match Worker::start(&self.options.machine) {
                 Ok(worker) => self.worker = Some(worker),
                 Err(error) => {
-                    self.call_failed(&format!("no thread can be had for the disk: {error}"), payload, now);
+                    self.call_failed(&format!("cannot spawn the thread for the disk: {error}"), payload, now);
                     return false;
                 }
             }

@@ -63,7 +63,7 @@ impl Names {
         {
             Ok(_) => state.under_way = Some(UnderWay { process: process::id(), waiting: vec![answer] }),
             Err(error) => {
-                let why = format!("no thread can be had for the look-up: {error}");
+                let why = format!("cannot spawn the thread for the name look-up: {error}");
                 let _ = answer.send(Err(io::Error::new(error.kind(), why)));
             }
         }

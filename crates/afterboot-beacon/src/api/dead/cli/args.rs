@@ -12,7 +12,7 @@ usage: afterboot-beacon dead list DIR [--json]
        afterboot-beacon spool DIR
        afterboot-beacon --help | --version
 
-DIR is a spool's root. What changes something works only on what processes left behind that are gone.";
+DIR is a spool's directory. replay, purge and erase change only what belongs to processes that are gone.";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
