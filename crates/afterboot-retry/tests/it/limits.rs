@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use afterboot_retry::{
     BackoffPolicy, BudgetPolicy, ElapsedFrom, Failure, GiveUpReason, Jitter, Limits, RetryBudget,
-    RetryPolicy, Schedule, parse_retry_after, parse_retry_after_dated,
+    RetryPolicy, Schedule, parse_retry_after, parse_retry_after_dated, parse_retry_after_now,
 };
 
 use crate::common::{Hand, gives_up, ms, s, start, waits};
@@ -168,6 +168,7 @@ fn a_retry_after_date_is_counted_from_the_date_of_its_own_answer() {
         assert_eq!(parse_retry_after_dated("120", Some(date), now), Some(s(120)));
         assert_eq!(parse_retry_after_dated("soon", Some(date), now), None);
     }
+    assert_eq!(parse_retry_after_now("120"), Some(s(120)));
     for unreadable in [None, Some(""), Some("now"), Some("1445412480")] {
         let asked = parse_retry_after_dated(later, unreadable, at - s(60));
         assert_eq!(asked, Some(s(62)), "{unreadable:?}: by our own clock");
@@ -326,6 +327,17 @@ fn an_attempt_that_lived_no_longer_than_the_span_belongs_to_the_outage() {
     let mut never = start(&uploader(limits.new_outage_after(Duration::MAX)), &hand, 0.5);
     hand.advance(s(5 * 3600));
     assert_eq!(gives_up(&mut never, FAILED()).reason, GiveUpReason::TotalTime { next_sleep: None });
+}
+
+#[test]
+fn an_unlimited_retry_is_ended_by_neither_number_nor_time_nor_what_the_server_asks_for() {
+    let hand = Hand::default();
+    let mut retry = start(&uploader(Limits::unlimited()), &hand, 0.5);
+    for _ in 0..600 {
+        hand.advance(s(60) + waits(&mut retry, FAILED()).after);
+    }
+    assert_eq!(retry.retries(), 600);
+    assert!(waits(&mut retry, FAILED().retry_after(s(86_400))).after >= s(86_400));
 }
 
 #[test]
