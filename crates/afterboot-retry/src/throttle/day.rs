@@ -64,6 +64,7 @@ mod tests {
         assert_eq!(day_number(at(1_793_145_600)), 6144); // 2026-10-28T00:00:00Z
         assert_eq!(day_number(at(1_793_145_599)), 6143);
         assert_eq!(day_number(SystemTime::UNIX_EPOCH - Duration::from_nanos(1)), -14_611);
+        assert_eq!(day_number(SystemTime::UNIX_EPOCH - Duration::from_secs(2 * 86_400)), -14_612);
     }
 
     #[test]

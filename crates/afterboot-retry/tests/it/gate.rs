@@ -251,6 +251,17 @@ async fn probes_that_hang_keep_the_pace_of_the_schedule() {
     assert!(begun.elapsed() >= s(59), "{:?}", begun.elapsed());
 }
 
+/// The bounds hold where the share says nothing: zero is a share like any other.
+#[test]
+fn a_ramp_without_a_share_is_the_least_one() {
+    let policy = GatePolicy::builder().ramp_share(0.0).ramp_bounds(s(1), s(1)).build().unwrap();
+    assert_eq!(policy.ramp(s(300)), s(1));
+    for (share, min) in [(-0.1, s(1)), (f64::NAN, s(1)), (0.5, s(2))] {
+        let refused = GatePolicy::builder().ramp_share(share).ramp_bounds(min, s(1)).build().unwrap_err();
+        assert_eq!(refused.problems().len(), 1, "{share} {min:?}");
+    }
+}
+
 /// R5: far away is a moment like any other.
 #[tokio::test(start_paused = true)]
 async fn the_longest_ramp_and_the_longest_wait_for_a_probe_end_far_away() {

@@ -204,6 +204,18 @@ fn the_loops_future_can_be_spawned() {
     is_send(RetryLoop::new(&RetryPolicy::default()).gate(gate).run(|_| ready(Ok::<(), u32>(())), DOWN));
 }
 
+/// R7: what ends at the loop's time does not end past it.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_exactly_at_the_loops_time_is_made() {
+    let calls = Cell::new(0);
+    let fails = |_| {
+        calls.set(calls.get() + 1);
+        ready(Err::<(), u32>(503))
+    };
+    let error = exact(Limits::default()).timeout(ms(500)).run(fails, DOWN).await.unwrap_err();
+    assert_eq!((calls.get(), &error.given_up().reason), (2, &GiveUpReason::Timeout { next_sleep: None }));
+}
+
 /// R22: a stream that was well for hours and then breaks is retried, one that hung for hours is not well.
 #[tokio::test(start_paused = true)]
 async fn a_long_attempt_begins_a_new_outage_unless_it_was_cut_short() {
