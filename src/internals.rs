@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::ready_queue::{Line, Ticket};
+use crate::core::ready_queue::{ReadyQueue, Ticket};
 use crate::core::table::Spec;
 use crate::core::{Actions, Core, Fate, Turn};
 use crate::model::gate_rules::GateRules;
@@ -39,7 +39,7 @@ pub fn queue_out_of_order(tasks: u32) -> u32 {
 }
 
 fn queue(tasks: u32, number: impl Fn(u32) -> u32) -> u32 {
-    let mut line = Line::default();
+    let mut line = ReadyQueue::default();
     for task in 0..tasks {
         let number = number(task);
         line.push(Ticket::new(false, u64::from(number), id(number)));

@@ -169,7 +169,7 @@ impl Core {
         }
         let queued = record.status() == Status::Queued;
         if queued {
-            self.leave_line(id);
+            self.dequeue(id);
         }
         let record = self.table.live(id);
         let rests = record.status() == Status::Resting;
@@ -178,7 +178,7 @@ impl Core {
         }
         self.table.live(id).head |= head;
         if queued {
-            self.enter_line(id);
+            self.enqueue(id);
         }
         true
     }
@@ -197,7 +197,7 @@ impl Core {
         if record.demanded {
             self.jump(id);
         } else {
-            self.enter_line(id);
+            self.enqueue(id);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Core {
             }
             match self.table.live(id).status() {
                 Status::Queued => {
-                    self.leave_line(id);
+                    self.dequeue(id);
                     self.jump(id);
                 }
                 Status::Delayed => {
@@ -93,9 +93,9 @@ impl Core {
     }
 
     /// The task leaves whatever line it stands in, for good.
-    pub(super) fn leave_all_lines(&mut self, id: Id) {
+    pub(super) fn leave_all_queues(&mut self, id: Id) {
         match self.table.live(id).status() {
-            Status::Queued => self.leave_line(id),
+            Status::Queued => self.dequeue(id),
             Status::Delayed => self.timers.retain(|(_, of, _)| *of != id),
             // The line of demanded tasks passes over those that are not waiting in it any more.
             Status::Resting => drop(self.wake_from_rest(id)),

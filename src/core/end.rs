@@ -111,7 +111,7 @@ impl Core {
     }
 
     fn close_one(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        self.leave_all_lines(id);
+        self.leave_all_queues(id);
         self.loans.target_is_over(id);
         self.victim_ended(id);
         self.note(Note::Ended(id, outcome.clone()));

@@ -13,7 +13,7 @@ impl Core {
     }
 
     /// Into its queue, at the place its number gives it.
-    pub(super) fn enter_line(&mut self, id: Id) {
+    pub(super) fn enqueue(&mut self, id: Id) {
         self.table.set_status(id, Status::Queued);
         let record = self.table.live(id);
         let ticket = record.ticket(id);
@@ -23,7 +23,7 @@ impl Core {
         }
     }
 
-    pub(super) fn leave_line(&mut self, id: Id) {
+    pub(super) fn dequeue(&mut self, id: Id) {
         let record = self.table.live(id);
         let ticket = record.ticket(id);
         let left = match record.line {

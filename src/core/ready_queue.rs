@@ -24,7 +24,7 @@ impl Ticket {
 /// Nearly all come in that order already, and they stand in a ring: a million of them cost no allocation each.
 /// Those that come out of order (a predecessor has just completed, a deadline has passed) stand in a tree.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct ReadyQueue {
     /// Rising numbers; one that has left is `None` until it comes to the front. The first is never `None`.
     in_order: VecDeque<(u64, Option<Id>)>,
     out_of_order: BTreeSet<Ticket>,
@@ -33,7 +33,7 @@ pub(crate) struct Line {
     live: usize,
 }
 
-impl Line {
+impl ReadyQueue {
     pub(crate) fn push(&mut self, ticket: Ticket) {
         let Ticket { patient, number, id } = ticket;
         if patient && self.in_order.back().is_none_or(|(last, _)| *last < number) {
@@ -103,7 +103,7 @@ mod tests {
         fn a_line_is_an_ordered_set_of_tickets(
             steps in proptest::collection::vec((0u8..3, 0u32..40, any::<bool>()), 0..200),
         ) {
-            let mut line = Line::default();
+            let mut line = ReadyQueue::default();
             let mut model: BTreeSet<Ticket> = BTreeSet::new();
             for (step, number, head) in steps {
                 let ticket = Ticket::new(head, u64::from(number), Id::new(number, 0));

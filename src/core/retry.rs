@@ -61,7 +61,7 @@ impl Core {
             if self.table.live(id).line == Queue::Idle {
                 self.idle_joins(now);
             }
-            self.enter_line(id);
+            self.enqueue(id);
         }
     }
 

@@ -17,7 +17,7 @@ use super::in_flight::InFlight;
 use super::loans::Loans;
 use super::notes::{Cost, Note};
 use super::polling::Polling;
-use super::ready_queue::Line;
+use super::ready_queue::ReadyQueue;
 use super::scope::Scope;
 use super::stalls::Stalls;
 use super::starved::Crowd;
@@ -49,8 +49,8 @@ pub(super) enum Timer {
 pub(crate) struct Core {
     pub(super) profile: Profile,
     pub(super) table: Table,
-    pub(super) normal: Line,
-    pub(super) idle: Line,
+    pub(super) normal: ReadyQueue,
+    pub(super) idle: ReadyQueue,
     /// In order of demand; they pass gate, pulse, slots and monkey.
     pub(super) demanded: VecDeque<Id>,
     /// Who is woken, and whose turn it is.
@@ -112,8 +112,8 @@ impl Core {
         Core {
             profile,
             table: Table::default(),
-            normal: Line::default(),
-            idle: Line::default(),
+            normal: ReadyQueue::default(),
+            idle: ReadyQueue::default(),
             demanded: VecDeque::new(),
             turns: Turns::default(),
             timers: BTreeSet::new(),

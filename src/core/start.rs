@@ -49,9 +49,9 @@ impl Core {
                 // Its turn is an ordinary one, also where it was demanded for an attempt before.
                 return Some((id, self.table.live(id).class.min(Class::Normal)));
             }
-            self.leave_line(id);
+            self.dequeue(id);
             if !self.begin_delay(id, now) {
-                self.enter_line(id);
+                self.enqueue(id);
             }
         }
     }
@@ -59,7 +59,7 @@ impl Core {
     /// The ordinary start that is due.
     pub(super) fn start_ordinary(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let idle = self.normal.is_empty();
-        self.leave_line(id);
+        self.dequeue(id);
         self.start(id, now, actions);
         if !idle {
             self.the_queue_moves();
@@ -133,6 +133,6 @@ impl Core {
         if let Some(mischief) = &mut self.mischief {
             mischief.delivery = Delivery::Delivered;
         }
-        self.enter_line(id);
+        self.enqueue(id);
     }
 }

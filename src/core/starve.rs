@@ -23,7 +23,7 @@ impl Core {
         }
         self.starving = None;
         while let Some(id) = self.idle.first() {
-            self.leave_line(id);
+            self.dequeue(id);
             // The monkey's victim: its turn has come, and with it its delay.
             if self.begin_delay(id, now) {
                 continue;

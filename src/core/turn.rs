@@ -54,7 +54,7 @@ pub(super) struct Woken {
 
 /// Who is woken, by how many wakes came before. Any of a hundred thousand may leave, and enter another class at the place of
 /// its wake.
-type Line = BTreeMap<u64, Woken>;
+type WokenQueue = BTreeMap<u64, Woken>;
 
 /// How the poll that comes next counts: of which class it is, and at which borders, each behind a class but the last, both
 /// sides wanted the lane.
@@ -132,7 +132,7 @@ impl Could {
 #[derive(Debug)]
 pub(super) struct Turns {
     /// Of each class.
-    pub(super) woken: [Line; 3],
+    pub(super) woken: [WokenQueue; 3],
     /// Where each of them stands.
     ranks: BTreeMap<Id, u64>,
     wakes: u64,
@@ -160,7 +160,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    fn line(&mut self, class: Class) -> &mut Line {
+    fn line(&mut self, class: Class) -> &mut WokenQueue {
         &mut self.woken[class as usize]
     }
 
@@ -237,7 +237,7 @@ impl Turns {
 
     /// Whoever of this class was woken first; idle tasks stand in for normal ones where they count as such.
     pub(super) fn pop(&mut self, class: Class, idle_counts: bool) -> Option<Woken> {
-        let rank = |line: &Line| line.first_key_value().map_or(u64::MAX, |(rank, _)| *rank);
+        let rank = |line: &WokenQueue| line.first_key_value().map_or(u64::MAX, |(rank, _)| *rank);
         let idle = idle_counts
             && class == Class::Normal
             && rank(&self.woken[Class::Idle as usize]) < rank(&self.woken[Class::Normal as usize]);
