@@ -99,7 +99,7 @@ impl Snapshot {
                     name: record.name.to_string(),
                     queue: record.queue,
                     running_for: record.started.map_or(Duration::ZERO, |started| now.since(started)),
-                    detached: record.status() == Status::Overdue,
+                    detached: record.status() == Status::Detached,
                 })
                 .collect(),
             in_flight: core.in_flight(),

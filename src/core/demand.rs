@@ -47,7 +47,7 @@ impl Core {
                         self.jump(id);
                     }
                 }
-                Status::Running | Status::Overdue | Status::Ended => continue,
+                Status::Running | Status::Detached | Status::Ended => continue,
                 Status::Waiting | Status::Demanded if !raised => continue,
                 Status::Waiting | Status::Demanded => {}
             }
@@ -99,7 +99,7 @@ impl Core {
             Status::Delayed => self.timers.retain(|(_, of, _)| *of != id),
             // The line of demanded tasks passes over those that are not waiting in it any more.
             Status::Resting => drop(self.wake_from_rest(id)),
-            Status::Demanded | Status::Waiting | Status::Running | Status::Overdue | Status::Ended => {}
+            Status::Demanded | Status::Waiting | Status::Running | Status::Detached | Status::Ended => {}
         }
     }
 }

@@ -33,13 +33,13 @@ impl Core {
             Some(outcome) => outcome,
             // A blocking closure goes on whatever is decided: its handle was resolved where it had to be. Where the runtime has
             // gone during this poll, no lane will see it out, and what the pool has not begun is dropped here.
-            None if record.blocking && !(lost && record.status() == Status::Overdue) => return Fate::Keep,
-            None if record.status() == Status::Overdue => Outcome::Abandoned,
+            None if record.blocking && !(lost && record.status() == Status::Detached) => return Fate::Keep,
+            None if record.status() == Status::Detached => Outcome::Abandoned,
             None if record.cancel_asked => Outcome::Cancelled(CancelReason::Requested),
             None if deadline_passed => Outcome::TimedOut { still_running: false },
             None => return Fate::Keep,
         };
-        if record.status() == Status::Overdue {
+        if record.status() == Status::Detached {
             self.release(id, now, actions);
             return Fate::Release;
         }
@@ -56,10 +56,10 @@ impl Core {
 
     /// The handle gets its outcome now; the code may still run and holds its slot until it returns.
     pub(super) fn leave_running(&mut self, id: Id, outcome: Outcome, now: Stamp, actions: &mut Actions) {
-        self.table.set_status(id, Status::Overdue);
+        self.table.set_status(id, Status::Detached);
         let name = self.table.live(id).name.clone();
         actions.resolve.push(Resolve { id, name, outcome: outcome.clone(), still_running: true });
-        self.overdue += 1;
+        self.detached += 1;
         self.close(id, outcome, now, actions);
     }
 
@@ -126,7 +126,7 @@ impl Core {
             }
         }
         let (status, line) = (record.status(), record.line);
-        if status == Status::Overdue {
+        if status == Status::Detached {
             // It has an end for everyone who waits for it, but its slot is taken, and the lane has to see it out.
             return;
         }
@@ -139,10 +139,10 @@ impl Core {
         self.ended(id);
     }
 
-    /// An overdue task has returned at last.
+    /// An detached task has returned at last.
     fn release(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         self.table.live(id).finished = Some(now);
-        self.overdue -= 1;
+        self.detached -= 1;
         self.vacate(id);
         self.ended(id);
         self.retire(id);
@@ -199,7 +199,7 @@ impl Core {
     pub(crate) fn cancel(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         let Some(record) = self.table.get_mut(id) else { return };
         match record.status() {
-            Status::Ended | Status::Overdue => {}
+            Status::Ended | Status::Detached => {}
             Status::Running if record.blocking || record.stuck => {
                 self.leave_running(id, Outcome::Abandoned, now, actions);
             }
@@ -268,8 +268,8 @@ impl Core {
                 _ => {}
             }
             // No lane will see a blocking closure out: whoever waits for the end would wait for ever.
-            let overdue = self.table.get(id).is_some_and(|record| record.status() == Status::Overdue);
-            if overdue && blocking && !inside_a_poll && self.is_lost() {
+            let detached = self.table.get(id).is_some_and(|record| record.status() == Status::Detached);
+            if detached && blocking && !inside_a_poll && self.is_lost() {
                 self.release(id, now, actions);
                 actions.dropped.push(id);
             }
@@ -278,7 +278,7 @@ impl Core {
 
     /// How many tasks have started and have an unresolved handle, whether they hold a slot or are stuck.
     pub(crate) fn running_unresolved(&self) -> usize {
-        self.running + self.stuck.len() - self.overdue
+        self.running + self.stuck.len() - self.detached
     }
 
     /// The same for a task that waits for them: itself left out, and all that await the end as it does.

@@ -29,7 +29,7 @@ impl Core {
             Phase::Open if deadline.is_some_and(|at| now >= at) => {
                 Some(Outcome::TimedOut { still_running: false })
             }
-            Phase::Open if record.status() == Status::Overdue => Some(Outcome::Abandoned),
+            Phase::Open if record.status() == Status::Detached => Some(Outcome::Abandoned),
             Phase::Open => None,
         };
         if ends.is_some() {

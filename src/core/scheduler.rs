@@ -67,7 +67,7 @@ pub(crate) struct Core {
     /// Tasks that hold a slot.
     pub(super) running: usize,
     /// Of those, the ones whose handle is resolved already.
-    pub(super) overdue: usize,
+    pub(super) detached: usize,
     /// Tasks whose handle is not resolved or whose code may still run.
     pub(super) unended: usize,
     /// Idle tasks that have not started.
@@ -125,7 +125,7 @@ impl Core {
             phase: Phase::Open,
             deserted: false,
             running: 0,
-            overdue: 0,
+            detached: 0,
             unended: 0,
             idle_unstarted: 0,
             idle_running: 0,

@@ -35,19 +35,19 @@ pub(crate) enum Status {
     /// Holds a slot.
     Running,
     /// Its handle is resolved, its code may still run: it goes on holding its slot.
-    Overdue,
+    Detached,
     /// Over.
     Ended,
 }
 
 impl Status {
     pub(crate) fn has_started(self) -> bool {
-        matches!(self, Status::Running | Status::Overdue | Status::Ended)
+        matches!(self, Status::Running | Status::Detached | Status::Ended)
     }
 
     /// Whether its code may be running.
     pub(crate) fn runs(self) -> bool {
-        matches!(self, Status::Running | Status::Overdue)
+        matches!(self, Status::Running | Status::Detached)
     }
 }
 
