@@ -71,8 +71,8 @@ pub(crate) fn spec<T>(task: &mut Task<T>, shared: &Arc<Shared>) -> Spec {
     let after: Vec<After> = task
         .after
         .drain(..)
-        .map(|(predecessor, settled_will_do)| {
-            let after = After { id: predecessor.id(), outcome: predecessor.outcome(), settled_will_do };
+        .map(|(predecessor, accepts_any_outcome)| {
+            let after = After { id: predecessor.id(), outcome: predecessor.outcome(), accepts_any_outcome };
             // It may be the last reference to a value whose destructor panics.
             catch_quietly("the destructor of a value nobody claimed", || drop(predecessor));
             after

@@ -87,7 +87,7 @@ impl Core {
     fn tie(&mut self, id: Id, after: Vec<After>, mut verdict: Option<Outcome>) -> Option<Outcome> {
         let mut tied = HashSet::new();
         let mut comes_after = ComesAfter::default();
-        for After { id: predecessor, outcome: told, settled_will_do } in after {
+        for After { id: predecessor, outcome: told, accepts_any_outcome } in after {
             let known = self.table.get(predecessor);
             // Forgotten since, its handle still knows how it ended.
             let outcome = known.map_or(told, |record| record.outcome.clone());
@@ -100,7 +100,7 @@ impl Core {
             let forgotten = known.is_none();
             let ended = outcome.is_some() || forgotten;
             let completed = outcome.map_or(!forgotten, |outcome| outcome.is_completed());
-            if verdict.is_none() && !completed && !settled_will_do {
+            if verdict.is_none() && !completed && !accepts_any_outcome {
                 verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.shared())));
             }
             let record = self.table.live(id);
@@ -109,19 +109,19 @@ impl Core {
             let ties = record.ties_mut();
             comes_after.names.push(name);
             comes_after.numbers.extend(number);
-            comes_after.settled_will_do.extend(number.filter(|_| settled_will_do));
+            comes_after.accepts_any_outcome.extend(number.filter(|_| accepts_any_outcome));
             if ended {
                 continue;
             }
             if tied.insert(predecessor) {
                 ties.predecessors.push(predecessor);
                 ties.unsettled += 1;
-                self.add_successor(predecessor, Successor { id, settled_will_do });
-            } else if !settled_will_do {
+                self.add_successor(predecessor, Successor { id, accepts_any_outcome });
+            } else if !accepts_any_outcome {
                 // Named twice: the stricter word holds. This task is the last that came after the other one.
                 let successors = &mut self.table.live(predecessor).ties_mut().successors;
                 if let Some(successor) = successors.iter_mut().rev().find(|successor| successor.id == id) {
-                    successor.settled_will_do = false;
+                    successor.accepts_any_outcome = false;
                 }
             }
         }

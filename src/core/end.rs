@@ -80,13 +80,13 @@ impl Core {
             if record.status() == Status::Ended {
                 self.retire(id);
             }
-            for Successor { id, settled_will_do } in successors {
+            for Successor { id, accepts_any_outcome } in successors {
                 let Some(successor) = self.table.get_mut(id) else { continue };
                 // One with an outcome stands in `ends` already: another predecessor did not complete either.
                 if successor.status() != Status::Waiting || successor.outcome.is_some() {
                     continue;
                 }
-                if outcome.is_completed() || settled_will_do {
+                if outcome.is_completed() || accepts_any_outcome {
                     let ties = successor.ties_mut();
                     ties.unsettled -= 1;
                     if ties.unsettled == 0 {

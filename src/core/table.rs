@@ -76,14 +76,14 @@ pub(crate) struct After {
     /// How it had ended when the task was declared, if it had.
     pub(crate) outcome: Option<Outcome>,
     /// It need not complete, only end.
-    pub(crate) settled_will_do: bool,
+    pub(crate) accepts_any_outcome: bool,
 }
 
 /// Somebody who comes after a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Successor {
     pub(crate) id: Id,
-    pub(crate) settled_will_do: bool,
+    pub(crate) accepts_any_outcome: bool,
 }
 
 /// What a task was declared to come after, for the report.
@@ -94,7 +94,7 @@ pub(crate) struct ComesAfter {
     /// Their numbers, where they were known.
     pub(crate) numbers: Vec<u64>,
     /// Those of them whose mere end will do.
-    pub(crate) settled_will_do: Vec<u64>,
+    pub(crate) accepts_any_outcome: Vec<u64>,
 }
 
 /// Ties to other tasks and limits: most tasks have none, so they cost one pointer.

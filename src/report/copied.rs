@@ -215,7 +215,7 @@ impl Copied {
         if let Some(comes_after) = comes_after {
             task.waited_for = comes_after.names.iter().map(ToString::to_string).collect();
             task.after.clone_from(&comes_after.numbers);
-            task.after_settled.clone_from(&comes_after.settled_will_do);
+            task.after_settled.clone_from(&comes_after.accepts_any_outcome);
         }
         task.segments = segments.iter().map(segment).collect();
         task.awaited = awaited.iter().map(ToString::to_string).collect();

@@ -291,9 +291,9 @@ impl<'a> World<'a> {
                 self.runs[*missing].successors.push(place);
                 continue;
             }
-            let after = part.after.iter().filter_map(|(other, settled_will_do)| {
+            let after = part.after.iter().filter_map(|(other, accepts_any_outcome)| {
                 let id = self.runs[*other].id?;
-                Some(After { id, outcome: None, settled_will_do: *settled_will_do })
+                Some(After { id, outcome: None, accepts_any_outcome: *accepts_any_outcome })
             });
             let spec = Spec { after: after.collect(), ..part.spec.clone() };
             // Nothing is forgotten here, so an id's place is the order of declaration.

@@ -92,7 +92,7 @@ fn a_declaration_after_a_task_that_was_forgotten_before_its_handle_was_resolved_
         run(&mut core, format!("late {n}"));
     }
     let mut actions = Actions::default();
-    let after = vec![After { id: forgotten, outcome: None, settled_will_do: false }];
+    let after = vec![After { id: forgotten, outcome: None, accepts_any_outcome: false }];
     let id = core.declare(spec("next", after), now, &mut actions);
     let record = core.table().get(id).expect("just declared");
     assert!(record.outcome.is_some() || record.queued.is_some(), "it waits for what nobody will tell it");

@@ -31,10 +31,10 @@ impl World {
             never_delay,
             after: after
                 .iter()
-                .map(|&(p, settled_will_do)| After {
+                .map(|&(p, accepts_any_outcome)| After {
                     id: self.tasks[p].id,
                     outcome: self.tasks[p].outcome.clone(),
-                    settled_will_do,
+                    accepts_any_outcome,
                 })
                 .collect(),
             declared_in: declared_in.map(|i| self.tasks[i].id),
