@@ -47,7 +47,7 @@ impl Core {
         let record = self.table.live(id);
         record.polls = record.polls.saturating_add(1);
         record.longest_poll = record.longest_poll.max(took);
-        if std::mem::take(&mut record.fresh) {
+        if std::mem::take(&mut record.awaiting_first_poll) {
             // Not sooner than was promised: a demand during the delay does not end it.
             self.next_start = self.next_start.max(Some(now.after(pulse)));
         }

@@ -86,7 +86,7 @@ impl Core {
         let record = self.table.live(id);
         let first = record.attempts == 0;
         record.attempts = record.attempts.saturating_add(1);
-        record.fresh = true;
+        record.awaiting_first_poll = true;
         record.started.get_or_insert(now);
         let idle = record.line == Queue::Idle;
         if let Some(ties) = &mut record.ties {

@@ -145,7 +145,7 @@ pub(crate) struct Record {
     /// How often its code was begun.
     pub(crate) attempts: u32,
     /// It has started, or started again, and not been polled since.
-    pub(crate) fresh: bool,
+    pub(crate) awaiting_first_poll: bool,
     /// It is not among those that `started()` waits for any more.
     pub(crate) start_counted: bool,
     /// As declared.
@@ -197,7 +197,7 @@ impl Record {
             ties: None,
             polls: 0,
             attempts: 0,
-            fresh: false,
+            awaiting_first_poll: false,
             start_counted: false,
             queue,
             line: queue,
