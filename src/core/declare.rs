@@ -93,7 +93,7 @@ impl Core {
             let outcome = known.map_or(told, |record| record.outcome.clone());
             let name = known.map_or("a task that is no longer listed".into(), |record| record.name.clone());
             let number = known.map(|record| record.number);
-            let aside = known.is_some_and(|record| record.aside);
+            let excluded_from_started = known.is_some_and(|record| record.excluded_from_started);
             let awaits_the_end =
                 known.is_some_and(|record| record.awaits_the_end && record.outcome.is_none());
             // Forgotten, it has ended; where even its handle did not know how when it was asked, not as it should.
@@ -104,7 +104,7 @@ impl Core {
                 verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.shared())));
             }
             let record = self.table.live(id);
-            record.aside |= aside;
+            record.excluded_from_started |= excluded_from_started;
             record.awaits_the_end |= awaits_the_end;
             let ties = record.ties_mut();
             comes_after.names.push(name);

@@ -45,7 +45,7 @@ impl Scope {
         if !record.awaits_the_end {
             self.unfinished += 1;
         }
-        if !record.aside {
+        if !record.excluded_from_started {
             self.unstarted += 1;
         }
     }
@@ -53,7 +53,7 @@ impl Scope {
     /// True where somebody who waits should look.
     pub(super) fn started(&mut self, record: &mut Record) -> bool {
         let counted = std::mem::replace(&mut record.start_counted, true);
-        if record.in_scope && !record.aside && !counted {
+        if record.in_scope && !record.excluded_from_started && !counted {
             self.unstarted -= 1;
         }
         self.unstarted == 0
@@ -64,7 +64,7 @@ impl Scope {
         if !record.in_scope {
             return false;
         }
-        if !record.start_counted && !record.aside {
+        if !record.start_counted && !record.excluded_from_started {
             self.unstarted -= 1;
         }
         if !record.awaits_the_end {

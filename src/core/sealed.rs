@@ -95,23 +95,24 @@ impl Core {
             candidates.sort_by_key(|candidate| candidate.number);
             mischief.pick(&candidates);
             if let Some(victim) = mischief.victim.filter(|_| mischief.delivery == Delivery::Pending) {
-                self.set_aside(victim);
+                self.exclude_from_started(victim);
             }
             self.mischief = Some(mischief);
         }
     }
 
     /// `started()` must not wait a minute for the task that is late on purpose, nor for what comes after it.
-    fn set_aside(&mut self, victim: Id) {
-        let mut aside = vec![victim];
-        while let Some(id) = aside.pop() {
+    fn exclude_from_started(&mut self, victim: Id) {
+        let mut excluded_from_started = vec![victim];
+        while let Some(id) = excluded_from_started.pop() {
             let Some(record) = self.table.get_mut(id) else { continue };
-            if record.aside || record.start_counted || record.outcome.is_some() {
+            if record.excluded_from_started || record.start_counted || record.outcome.is_some() {
                 continue;
             }
-            record.aside = true;
+            record.excluded_from_started = true;
             self.scope.unstarted -= 1;
-            aside.extend(record.ties.iter().flat_map(|ties| &ties.successors).map(|successor| successor.id));
+            excluded_from_started
+                .extend(record.ties.iter().flat_map(|ties| &ties.successors).map(|successor| successor.id));
         }
     }
 

@@ -177,7 +177,7 @@ pub(crate) struct Record {
     pub(crate) starved: bool,
     pub(crate) in_scope: bool,
     /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
-    pub(crate) aside: bool,
+    pub(crate) excluded_from_started: bool,
     /// Left out of what `finished()` waits for: it awaits the end of the run itself, or comes after one that does.
     pub(crate) awaits_the_end: bool,
 }
@@ -216,7 +216,7 @@ impl Record {
             slow: false,
             starved: false,
             in_scope: false,
-            aside: false,
+            excluded_from_started: false,
             awaits_the_end: false,
         }
     }

@@ -49,7 +49,7 @@ pub(super) struct Known {
     cancel_asked: bool,
     polls: u32,
     in_scope: bool,
-    aside: bool,
+    excluded_from_started: bool,
     awaits_the_end: bool,
     /// Its waits for the end of the run that it has not given up.
     ends_awaited: u32,

@@ -67,7 +67,7 @@ impl World {
 
     fn check_what_others_wait_for(&mut self) {
         let come = [
-            self.tasks.iter().all(|task| !task.in_scope || task.aside || !task.waits()),
+            self.tasks.iter().all(|task| !task.in_scope || task.excluded_from_started || !task.waits()),
             self.tasks.iter().all(|task| !task.in_scope || task.awaits_the_end || task.outcome.is_some()),
         ];
         for (waits, n) in [(Waits::Started, 0), (Waits::Finished, 1)] {

@@ -46,7 +46,8 @@ impl World {
             self.idle_joins(expected.is_none());
         }
         let id = self.core.declare(spec, self.now, actions);
-        let aside = after.iter().any(|&(p, _)| self.tasks[p].aside && !self.forgotten(p));
+        let excluded_from_started =
+            after.iter().any(|&(p, _)| self.tasks[p].excluded_from_started && !self.forgotten(p));
         let in_scope = !self.sealed || declared_in.is_some_and(|i| self.tasks[i].in_scope);
         self.late += u64::from(!in_scope);
         self.first_declared.get_or_insert(self.now);
@@ -76,7 +77,7 @@ impl World {
             cancel_asked: false,
             polls: 0,
             in_scope,
-            aside,
+            excluded_from_started,
             awaits_the_end,
             ends_awaited: 0,
             waits_for: Vec::new(),
@@ -184,8 +185,9 @@ impl World {
         }
         // Only a task that will be late on purpose is left out of what `started()` waits for.
         for i in 0..self.tasks.len() {
-            let after_it = self.tasks[i].after.iter().any(|&(p, _)| self.tasks[p].aside);
-            self.tasks[i].aside = strikes && self.tasks[i].waits() && (victim == Some(i) || after_it);
+            let after_it = self.tasks[i].after.iter().any(|&(p, _)| self.tasks[p].excluded_from_started);
+            self.tasks[i].excluded_from_started =
+                strikes && self.tasks[i].waits() && (victim == Some(i) || after_it);
         }
     }
 
