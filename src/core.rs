@@ -43,7 +43,7 @@ mod notes;
 #[cfg(test)]
 mod laws;
 
-pub(crate) use actions::{Actions, Fate, Resolve, Work};
+pub(crate) use actions::{Actions, AfterPoll, Resolve, Work};
 
 pub(crate) use loans::{Loan, Target, Waits};
 pub(crate) use notes::Note;

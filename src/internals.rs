@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::base::clock::Stamp;
 use crate::core::ready_queue::{ReadyQueue, Ticket};
 use crate::core::table::Spec;
-use crate::core::{Actions, Core, Fate, Turn};
+use crate::core::{Actions, AfterPoll, Core, Turn};
 use crate::model::gate_rules::GateRules;
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
@@ -81,8 +81,8 @@ pub fn decisions(tasks: u32) -> u32 {
         core.advance(now, &mut actions);
         let Some(Turn { id, .. }) = core.next(now, &mut actions) else { break };
         core.poll_begins(id, None, now);
-        let fate = core.poll_ended(id, Duration::ZERO, Some(Outcome::Completed), now, &mut actions);
-        completed += u32::from(fate == Fate::Resolve(Outcome::Completed));
+        let after_poll = core.poll_ended(id, Duration::ZERO, Some(Outcome::Completed), now, &mut actions);
+        completed += u32::from(after_poll == AfterPoll::Resolve(Outcome::Completed));
     }
     completed
 }

@@ -38,7 +38,7 @@ pub(crate) struct Resolve {
 
 /// What becomes of a slot after a poll.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum AfterPoll {
     /// The task goes on.
     Keep,
     /// The task is over and its handle gets this outcome.

@@ -9,7 +9,7 @@ use crate::model::monkey::Delivery;
 use crate::model::outcome::{CancelReason, Outcome, SkipReason};
 use crate::model::queue::Queue;
 
-use super::actions::{Actions, Fate, Resolve};
+use super::actions::{Actions, AfterPoll, Resolve};
 use super::notes::Note;
 use super::scheduler::{Core, Phase, Timer};
 
@@ -24,7 +24,7 @@ impl Core {
         outcome: Option<Outcome>,
         now: Stamp,
         actions: &mut Actions,
-    ) -> Fate {
+    ) -> AfterPoll {
         let lost = self.is_lost();
         let record = self.table.live(id);
         let deadline_passed =
@@ -33,18 +33,20 @@ impl Core {
             Some(outcome) => outcome,
             // A blocking closure goes on whatever is decided: its handle was resolved where it had to be. Where the runtime has
             // gone during this poll, no lane will see it out, and what the pool has not begun is dropped here.
-            None if record.blocking && !(lost && record.status() == Status::Detached) => return Fate::Keep,
+            None if record.blocking && !(lost && record.status() == Status::Detached) => {
+                return AfterPoll::Keep;
+            }
             None if record.status() == Status::Detached => Outcome::Abandoned,
             None if record.cancel_asked => Outcome::Cancelled(CancelReason::Requested),
             None if deadline_passed => Outcome::TimedOut { still_running: false },
-            None => return Fate::Keep,
+            None => return AfterPoll::Keep,
         };
         if record.status() == Status::Detached {
             self.release(id, now, actions);
-            return Fate::Release;
+            return AfterPoll::Release;
         }
         self.close(id, verdict.clone(), now, actions);
-        Fate::Resolve(verdict)
+        AfterPoll::Resolve(verdict)
     }
 
     /// Ends a task without a poll and tells the shell to resolve its handle.

@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 
-use super::actions::{Actions, Fate};
+use super::actions::{Actions, AfterPoll};
 use super::polling::Polling;
 use super::scheduler::Core;
 use super::stalls::{Poll, WORTH_REMEMBERING, Whose};
@@ -33,7 +33,7 @@ impl Core {
         outcome: Option<Outcome>,
         now: Stamp,
         actions: &mut Actions,
-    ) -> Fate {
+    ) -> AfterPoll {
         self.cost.polls += 1;
         let was_stuck = self.is_stuck(id);
         let polling = self.poll_is_over(id);
@@ -67,11 +67,11 @@ impl Core {
             let whose = Whose::Governed(record.line);
             self.stalls.poll_ended(Poll { start: began, end: Some(now), name, whose, worker });
         }
-        let fate = self.after_poll(id, outcome, now, actions);
-        if was_stuck && fate == Fate::Keep {
+        let after_poll = self.after_poll(id, outcome, now, actions);
+        if was_stuck && after_poll == AfterPoll::Keep {
             // The lane did not poll it meanwhile: what woke it has not been answered.
             actions.poke.push(id);
         }
-        fate
+        after_poll
     }
 }

@@ -8,7 +8,7 @@ use crate::model::id::Id;
 use crate::model::outcome::{CancelReason, Outcome};
 use crate::model::queue::Queue;
 
-use super::actions::{Actions, Fate};
+use super::actions::{Actions, AfterPoll};
 use super::scheduler::{Core, Phase, Timer};
 
 impl Core {
@@ -20,7 +20,7 @@ impl Core {
         after: Duration,
         now: Stamp,
         actions: &mut Actions,
-    ) -> Fate {
+    ) -> AfterPoll {
         let record = self.table.live(id);
         let deadline = record.ties.as_ref().and_then(|ties| ties.deadline);
         let ends = match self.phase {
@@ -35,9 +35,9 @@ impl Core {
         if ends.is_some() {
             return self.poll_ended(id, took, ends, now, actions);
         }
-        let fate = self.poll_ended(id, took, None, now, actions);
-        if fate != Fate::Keep {
-            return fate;
+        let after_poll = self.poll_ended(id, took, None, now, actions);
+        if after_poll != AfterPoll::Keep {
+            return after_poll;
         }
         // Whoever waits for it goes on waiting, and it needs the slot that they lend.
         self.loans.waiter_is_over(id);
@@ -52,7 +52,7 @@ impl Core {
         }
         self.timers.insert((at, id, Timer::Again));
         actions.lane = true;
-        Fate::Rest
+        AfterPoll::Rest
     }
 
     /// The rest is over: the task takes its turn, at the place its number gives it.

@@ -23,7 +23,7 @@ use crate::base::threads;
 use crate::base::tick::Ticker;
 use crate::core::handover::Place;
 use crate::core::stalls::LONG_TASK;
-use crate::core::{Actions, Fate, Resolve, Turn, Work};
+use crate::core::{Actions, AfterPoll, Resolve, Turn, Work};
 use crate::model::id::Id;
 use crate::model::name::Name;
 use crate::model::outcome::{CancelReason, Outcome};
@@ -208,7 +208,7 @@ impl Lane {
             Ok(Poll::Ready(ended)) => Some(ended),
             Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
-        let (fate, name, was_stuck, own, told) = {
+        let (after_poll, name, was_stuck, own, told) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now_inside();
             if took >= WORTH_WITNESS {
@@ -222,13 +222,13 @@ impl Lane {
             // The watchdog has told it already.
             let was_stuck = state.core.is_stuck(id);
             let (core, actions) = (&mut state.core, &mut self.actions);
-            let fate = match ended {
+            let after_poll = match ended {
                 None => core.poll_ended(id, took, None, now, actions),
                 Some(Ended::With(outcome)) => core.poll_ended(id, took, Some(outcome), now, actions),
                 Some(Ended::Again(after)) => core.attempt_failed(id, took, after, now, actions),
             };
             // Who resolves the handle early may come second: both say the same.
-            let told = if fate == Fate::Release { state.told(id) } else { Outcome::Abandoned };
+            let told = if after_poll == AfterPoll::Release { state.told(id) } else { Outcome::Abandoned };
             let current = state.goes_on_as(&mut self.number, now, &mut self.effects);
             if current {
                 state.core.advance(now, &mut self.actions);
@@ -240,31 +240,31 @@ impl Lane {
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
             self.measures = state.core.cost().measures_next();
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
-            match fate {
-                Fate::Keep => {}
-                Fate::Rest => state.give_slot_back(id),
-                Fate::Resolve(_) | Fate::Release => {
+            match after_poll {
+                AfterPoll::Keep => {}
+                AfterPoll::Rest => state.give_slot_back(id),
+                AfterPoll::Resolve(_) | AfterPoll::Release => {
                     state.unsettled.fetch_add(1, Ordering::AcqRel);
                     drop(state.leave(id));
                 }
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.kick(!current);
-            (fate, name, was_stuck, own, told)
+            (after_poll, name, was_stuck, own, told)
         };
         if own >= self.shared.stuck_after && !was_stuck {
             logged(
                 || tracing::warn!(target: "afterboot", governor = %self.shared.name, task = %name, took = ?own, "a poll blocked the lane"),
             );
         }
-        match fate {
-            Fate::Keep | Fate::Rest => {}
-            Fate::Resolve(outcome) => {
+        match after_poll {
+            AfterPoll::Keep | AfterPoll::Rest => {}
+            AfterPoll::Resolve(outcome) => {
                 self.shared.settle(cell, Resolve { id, name, outcome, still_running: false });
                 self.shared.settled();
             }
             // The handle has its outcome; what came too late is dropped.
-            Fate::Release => {
+            AfterPoll::Release => {
                 cell.settle(told, name);
                 self.shared.settled();
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::base::clock::Stamp;
 use crate::core::stalls::{PROBE_LATE, PROBE_PERIOD};
 use crate::core::table::{After, Spec};
-use crate::core::{Actions, Core, Fate, Turn, Work};
+use crate::core::{Actions, AfterPoll, Core, Turn, Work};
 use crate::model::gate_state::GateState;
 use crate::model::id::Id;
 use crate::model::monkey::Monkey;
@@ -211,15 +211,15 @@ impl<'a> World<'a> {
         let rest = step.and_then(|step| step.rests).filter(|_| next.is_some());
         // What was asked to end is polled once more and dropped.
         let outcome = next.is_none().then(|| part.outcome.clone());
-        let fate = match rest {
+        let after_poll = match rest {
             Some(rest) => self.core.attempt_failed(id, busy, rest, now, &mut self.actions),
             None => self.core.poll_ended(id, busy, outcome, now, &mut self.actions),
         };
         self.core.advance(now, &mut self.actions);
-        match (fate, next) {
-            (Fate::Keep, Some(step)) => self.wait(place, id, step.wait),
-            (Fate::Keep | Fate::Rest, _) => {}
-            (Fate::Resolve(_) | Fate::Release, _) => self.ended(place),
+        match (after_poll, next) {
+            (AfterPoll::Keep, Some(step)) => self.wait(place, id, step.wait),
+            (AfterPoll::Keep | AfterPoll::Rest, _) => {}
+            (AfterPoll::Resolve(_) | AfterPoll::Release, _) => self.ended(place),
         }
         self.carry();
     }

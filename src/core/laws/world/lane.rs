@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::World;
 use crate::core::laws::Verdict;
-use crate::core::{Actions, Fate, Work};
+use crate::core::{Actions, AfterPoll, Work};
 use crate::model::outcome::{CancelReason, Outcome};
 use crate::model::queue::Queue;
 
@@ -151,15 +151,15 @@ impl World {
         let past = task.deadline.is_some_and(|at| at <= self.now);
         let lost = self.closed == Some(CancelReason::RuntimeGone);
         let expected = match &outcome {
-            None if task.blocking && !(lost && task.outcome.is_some()) => Fate::Keep,
-            _ if task.outcome.is_some() => Fate::Release,
-            Some(outcome) => Fate::Resolve(outcome.clone()),
-            None if task.cancel_asked => Fate::Resolve(Outcome::Cancelled(CancelReason::Requested)),
-            None if past => Fate::Resolve(Outcome::TimedOut { still_running: false }),
-            None => Fate::Keep,
+            None if task.blocking && !(lost && task.outcome.is_some()) => AfterPoll::Keep,
+            _ if task.outcome.is_some() => AfterPoll::Release,
+            Some(outcome) => AfterPoll::Resolve(outcome.clone()),
+            None if task.cancel_asked => AfterPoll::Resolve(Outcome::Cancelled(CancelReason::Requested)),
+            None if past => AfterPoll::Resolve(Outcome::TimedOut { still_running: false }),
+            None => AfterPoll::Keep,
         };
-        let fate = self.core.poll_ended(task.id, Duration::ZERO, outcome, self.now, &mut actions);
-        assert_eq!(fate, expected, "what becomes of task {i}");
+        let after_poll = self.core.poll_ended(task.id, Duration::ZERO, outcome, self.now, &mut actions);
+        assert_eq!(after_poll, expected, "what becomes of task {i}");
         task.polls += 1;
         if task.polls == 1 {
             self.last_first_poll = Some(self.now);
@@ -170,11 +170,11 @@ impl World {
         if task.line == Queue::Idle {
             self.quiet.idle_polls_ended = Some(self.now);
         }
-        match fate {
-            Fate::Keep => {}
-            Fate::Resolve(outcome) => self.ends(i, outcome, false),
-            Fate::Release => self.leaves(i),
-            Fate::Rest => unreachable!("no event of this model is a failed attempt"),
+        match after_poll {
+            AfterPoll::Keep => {}
+            AfterPoll::Resolve(outcome) => self.ends(i, outcome, false),
+            AfterPoll::Release => self.leaves(i),
+            AfterPoll::Rest => unreachable!("no event of this model is a failed attempt"),
         }
         self.take(actions);
     }
