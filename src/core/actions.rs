@@ -13,7 +13,7 @@ pub(crate) struct Actions {
     /// Handles to resolve without a further poll.
     pub(crate) resolve: Vec<Resolve>,
     /// Running tasks that the lane should poll although nothing woke them: a limit has passed.
-    pub(crate) poke: Vec<Id>,
+    pub(crate) repoll: Vec<Id>,
     /// Tasks whose handles are resolved and whose bodies nobody will see out: what is left of them is dropped.
     pub(crate) dropped: Vec<Id>,
     /// The lane should look again, or be started.

@@ -193,7 +193,7 @@ impl Core {
             self.leave_running(id, Outcome::TimedOut { still_running: true }, now, actions);
         } else {
             // The future goes first: the lane polls it once more and drops it if it is not ready.
-            actions.poke.push(id);
+            actions.repoll.push(id);
         }
     }
 
@@ -207,7 +207,7 @@ impl Core {
             }
             Status::Running => {
                 record.cancel_asked = true;
-                actions.poke.push(id);
+                actions.repoll.push(id);
                 actions.lane = true;
             }
             Status::Waiting | Status::Queued | Status::Delayed | Status::Demanded | Status::Resting => {

@@ -70,7 +70,7 @@ impl Core {
         let after_poll = self.after_poll(id, outcome, now, actions);
         if was_stuck && after_poll == AfterPoll::Keep {
             // The lane did not poll it meanwhile: what woke it has not been answered.
-            actions.poke.push(id);
+            actions.repoll.push(id);
         }
         after_poll
     }

@@ -204,7 +204,7 @@ impl State {
             let (name, told) = (self.name(id), self.told(id));
             effects.dropped.extend(self.leave(id).map(|cell| (cell, name, told)));
         }
-        for id in actions.poke.drain(..) {
+        for id in actions.repoll.drain(..) {
             if let Some(slot) = self.entry(id).and_then(|entry| entry.slot) {
                 ready.push(slot);
             }

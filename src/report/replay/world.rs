@@ -272,7 +272,7 @@ impl<'a> World<'a> {
         for resolve in &actions.resolve {
             self.ended(self.declared[resolve.id.place()]);
         }
-        for id in actions.poke.drain(..) {
+        for id in actions.repoll.drain(..) {
             self.wake(self.declared[id.place()]);
         }
         self.looks |= actions.lane;

@@ -19,7 +19,7 @@ impl World {
             );
             self.ends(i, outcome, still_running);
         }
-        for id in actions.poke {
+        for id in actions.repoll {
             let i = self.place(id);
             assert!(self.tasks[i].live, "nothing is left to poll of task {i}");
             self.wake(i);
