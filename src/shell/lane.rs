@@ -178,7 +178,7 @@ impl Lane {
             if state.is_current_lane(self.number) {
                 state.core.advance(now, &mut self.actions);
             }
-            state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
+            state.apply_actions(now, &shared.ready, &mut self.actions, &mut self.effects);
             (now, state.work((self.number, self.place), now, &shared.ready, &mut self.effects))
         };
         shared.perform(&mut self.effects);
@@ -236,7 +236,7 @@ impl Lane {
             if no_thread {
                 state.misses_thread(threads::BLOCKING, now, &mut self.effects);
             }
-            state.carry(now, &self.shared.ready, &mut self.actions, &mut self.effects);
+            state.apply_actions(now, &self.shared.ready, &mut self.actions, &mut self.effects);
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
             self.measures = state.core.cost().measures_next();
             // `cell` is held here too, so nothing of the user's is dropped under the lock.
@@ -290,7 +290,7 @@ impl Lane {
             another_is_polled();
             state.core.poll_was_asked_for(woken);
         }
-        state.carry(now, &shared.ready, &mut self.actions, &mut self.effects);
+        state.apply_actions(now, &shared.ready, &mut self.actions, &mut self.effects);
         let (Turn { id, starts, .. }, slot) = picked?;
         let first = starts.then(|| state.name(id));
         let waker = state.slots.get(slot)?.1.clone();

@@ -129,7 +129,7 @@ impl Shared {
             let mut state = self.lock();
             let now = self.clock.now();
             let told = event(&mut state.core, now, &mut actions);
-            state.carry(now, &self.ready, &mut actions, &mut effects);
+            state.apply_actions(now, &self.ready, &mut actions, &mut effects);
             told
         };
         self.perform(&mut effects);
@@ -162,7 +162,7 @@ impl Shared {
             let cell = Arc::new(cell(id));
             state.enter(id, Arc::clone(&cell) as Arc<dyn Governed>);
             state.start_signals(&mut effects);
-            state.carry(now, &self.ready, &mut actions, &mut effects);
+            state.apply_actions(now, &self.ready, &mut actions, &mut effects);
             cell
         };
         self.perform(&mut effects);

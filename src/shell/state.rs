@@ -184,7 +184,13 @@ impl State {
     }
 
     /// Turns what the core decided into what is to be done without the lock.
-    pub(crate) fn carry(&mut self, now: Stamp, ready: &Ready, actions: &mut Actions, effects: &mut Effects) {
+    pub(crate) fn apply_actions(
+        &mut self,
+        now: Stamp,
+        ready: &Ready,
+        actions: &mut Actions,
+        effects: &mut Effects,
+    ) {
         for note in self.core.take_notes() {
             let event = event(&self.core, note, now);
             self.events.push(now, event);

@@ -59,7 +59,7 @@ fn look(shared: &Arc<Shared>) -> bool {
         let now = shared.clock.now_inside();
         shared.hear_witness(&mut state);
         let stuck = state.take_over(shared.stuck_after, now, &mut actions, &mut effects);
-        state.carry(now, &shared.ready, &mut actions, &mut effects);
+        state.apply_actions(now, &shared.ready, &mut actions, &mut effects);
         (stuck, state.asks_again(), state.wants_watchdog())
     };
     if let Some((task, lasted)) = stuck {

@@ -167,7 +167,7 @@ impl<'a> World<'a> {
                 self.core.saw_stall(Stamp::from_duration(at), seen, worker);
             }
         }
-        self.carry();
+        self.apply_actions();
     }
 
     /// The lane looks, and takes its turn where there is something to do.
@@ -176,7 +176,7 @@ impl<'a> World<'a> {
         self.lane = None;
         let now = self.stamp();
         self.core.advance(now, &mut self.actions);
-        self.carry();
+        self.apply_actions();
         match self.core.work(now) {
             Work::Over | Work::Event => {}
             Work::At(at) => self.lane = Some(at.as_duration()),
@@ -194,7 +194,7 @@ impl<'a> World<'a> {
     /// One governed poll.
     fn turn(&mut self) {
         let turn = self.core.next(self.stamp(), &mut self.actions);
-        self.carry();
+        self.apply_actions();
         let Some(Turn { id, starts, .. }) = turn else { return };
         self.core.poll_begins(id, None, self.stamp());
         let place = self.declared[id.place()];
@@ -221,7 +221,7 @@ impl<'a> World<'a> {
             (AfterPoll::Keep | AfterPoll::Rest, _) => {}
             (AfterPoll::Resolve(_) | AfterPoll::Release, _) => self.ended(place),
         }
-        self.carry();
+        self.apply_actions();
     }
 
     /// The poll itself; nothing else happens on this thread meanwhile.
@@ -262,12 +262,12 @@ impl<'a> World<'a> {
                 self.core.saw_stall(Stamp::from_duration(planned), self.stamp(), None);
             }
             self.core.beat(self.stamp(), &mut self.actions);
-            self.carry();
+            self.apply_actions();
         }
     }
 
     /// Does what the core has decided.
-    fn carry(&mut self) {
+    fn apply_actions(&mut self) {
         let mut actions = std::mem::take(&mut self.actions);
         for resolve in &actions.resolve {
             self.ended(self.declared[resolve.id.place()]);
@@ -306,7 +306,7 @@ impl<'a> World<'a> {
             if script.victim == Some(place) {
                 self.core.seal(self.stamp());
             }
-            self.carry();
+            self.apply_actions();
             places.extend(self.runs[place].successors.drain(..).rev());
         }
     }
