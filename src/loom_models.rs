@@ -121,7 +121,7 @@ fn loom_a_stuck_poll_that_returns_wakes_the_lane_that_took_over() {
                 state.current == 1
             };
             if !current {
-                left_behind.kick();
+                left_behind.wake_lane();
             }
         });
         let taken_over = {
@@ -168,7 +168,7 @@ fn loom_a_successor_that_never_looked_is_overtaken_and_one_lane_goes_on() {
                 let back = left_behind.state.lock().expect("nobody panics").takes_back(first);
                 left_behind.number = back.unwrap_or(first);
                 if back.is_none() {
-                    left_behind.ready.kick();
+                    left_behind.ready.wake_lane();
                 }
                 left_behind.goes_on();
             });
@@ -224,7 +224,7 @@ fn loom_a_wake_during_a_stuck_poll_is_answered_after_it() {
         thread::spawn(move || {
             shared.lock().expect("nobody panics").stuck = false;
             left_behind.push(slot);
-            left_behind.kick();
+            left_behind.wake_lane();
         });
         let set = Arc::clone(&flag);
         thread::spawn(move || {

@@ -89,7 +89,7 @@ pub(crate) fn runtime_is_gone(shared: &Arc<Shared>) {
     while shared.apply(|core, now, actions| core.cancel_piece(now, actions)) {}
     shared.apply(|core, now, actions| core.end_running(now, actions));
     // A lane on the blocking pool must see it: its thread would keep the runtime from being dropped.
-    shared.ready.kick();
+    shared.ready.wake_lane();
 }
 
 /// The body of the lane's task.
@@ -249,7 +249,7 @@ impl Lane {
                 }
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
-            self.effects.kick(!current);
+            self.effects.wake_lane(!current);
             (after_poll, name, was_stuck, own, told)
         };
         if own >= self.shared.stuck_after && !was_stuck {

@@ -51,7 +51,7 @@ impl Ready {
             }
             woken.line.push_back((slot, now));
         }
-        self.kick();
+        self.wake_lane();
     }
 
     /// The slot that was woken first, and when if that is noted. From now on a wake counts anew: it may come during
@@ -82,7 +82,7 @@ impl Ready {
     }
 
     /// Something changed that the lane should look at.
-    pub(crate) fn kick(&self) {
+    pub(crate) fn wake_lane(&self) {
         let lane = self.lock().lane.take();
         if let Some(lane) = lane {
             lane.wake();

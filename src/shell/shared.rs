@@ -204,8 +204,8 @@ impl Shared {
         for wanted in effects.start.drain(..) {
             (self.start)(self, wanted);
         }
-        if std::mem::take(&mut effects.kick_lane) {
-            self.ready.kick();
+        if std::mem::take(&mut effects.wake_lane) {
+            self.ready.wake_lane();
         }
         if std::mem::take(&mut effects.stop_probe) {
             self.probe_over.wake_all();

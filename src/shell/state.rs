@@ -62,7 +62,7 @@ pub(crate) struct Effects {
     pub(crate) settle: Vec<(Arc<dyn Governed>, Resolve)>,
     pub(crate) dropped: Vec<(Arc<dyn Governed>, Name, Outcome)>,
     pub(crate) start: Vec<Start>,
-    pub(crate) kick_lane: bool,
+    pub(crate) wake_lane: bool,
     pub(crate) stop_probe: bool,
     pub(crate) announce: bool,
     pub(crate) tell: bool,
@@ -74,8 +74,8 @@ pub(crate) struct Effects {
 
 impl Effects {
     /// Wakes the lane, where `needed`.
-    pub(crate) fn kick(&mut self, needed: bool) {
-        self.kick_lane |= needed;
+    pub(crate) fn wake_lane(&mut self, needed: bool) {
+        self.wake_lane |= needed;
     }
 }
 
@@ -217,7 +217,7 @@ impl State {
         }
         if std::mem::take(&mut actions.lane) {
             if self.lanes.any() {
-                effects.kick_lane = true;
+                effects.wake_lane = true;
             } else if self.core.has_work() {
                 self.next_lane(Place::Worker, effects);
             }
@@ -246,7 +246,7 @@ impl State {
         self.refused = false;
         effects.start.push(Start::Lane(self.lanes.next(place == Place::Pool), place));
         // The lane that was current may be waiting: it has to see that it is not any more.
-        effects.kick_lane = true;
+        effects.wake_lane = true;
         if place == Place::Worker && self.multi_thread && !self.watchdog {
             self.watchdog = true;
             effects.start.push(Start::Watchdog);
