@@ -55,7 +55,7 @@ impl Core {
             Some(outcome) => self.end(id, outcome, now, actions),
             None => {
                 if queue == Queue::Normal {
-                    self.draw_predecessors(id, false, now);
+                    self.promote_predecessors(id, false, now);
                 }
                 if let Some(limit) = no_later_than {
                     let at = now.after(limit);
@@ -144,7 +144,7 @@ impl Core {
 
     /// What a task comes after is as urgent as the task itself: predecessors that have not started move into the
     /// normal queue, with their numbers; to its head where the task is past its own deadline.
-    pub(super) fn draw_predecessors(&mut self, id: Id, head: bool, now: Stamp) {
+    pub(super) fn promote_predecessors(&mut self, id: Id, head: bool, now: Stamp) {
         let predecessors_of = |core: &Core, id: Id| -> Vec<Id> {
             core.table
                 .get(id)
@@ -155,14 +155,14 @@ impl Core {
         // Those that run already too.
         self.raise_all(drawn.clone(), Class::Normal);
         while let Some(id) = drawn.pop() {
-            if self.draw(id, head, now) {
+            if self.promote(id, head, now) {
                 drawn.extend(predecessors_of(self, id));
             }
         }
     }
 
     /// Moves an unstarted task into the normal queue; false where there is nothing to move.
-    fn draw(&mut self, id: Id, head: bool, now: Stamp) -> bool {
+    fn promote(&mut self, id: Id, head: bool, now: Stamp) -> bool {
         let Some(record) = self.table.get_mut(id) else { return false };
         if record.status().has_started() || (record.line == Queue::Normal && record.head >= head) {
             return false;
@@ -186,8 +186,8 @@ impl Core {
     /// An idle task's own deadline has passed: it goes to the head of the normal queue and still takes a slot.
     pub(super) fn no_later(&mut self, id: Id, now: Stamp) {
         self.raise_all(vec![id], Class::Normal);
-        self.draw(id, true, now);
-        self.draw_predecessors(id, true, now);
+        self.promote(id, true, now);
+        self.promote_predecessors(id, true, now);
     }
 
     /// Nothing but its queue holds the task any more.

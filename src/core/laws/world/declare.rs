@@ -93,7 +93,7 @@ impl World {
         let i = self.tasks.len() - 1;
         assert_eq!(self.tasks[i].outcome, expected, "the verdict on a declaration");
         if expected.is_none() && queue == Queue::Normal {
-            self.draw(i, false, &[]);
+            self.promote(i, false, &[]);
             self.raise_needs(i, Class::Normal, &[]);
         }
     }
@@ -115,14 +115,14 @@ impl World {
     }
 
     /// A task, and all it comes after, wait in the normal queue from now on. `ended` have just ended.
-    pub(super) fn draw(&mut self, i: usize, head: bool, ended: &[bool]) {
+    pub(super) fn promote(&mut self, i: usize, head: bool, ended: &[bool]) {
         if !self.tasks[i].waits() || ended.get(i) == Some(&true) {
             return;
         }
         self.tasks[i].line = Queue::Normal;
         self.tasks[i].head |= head;
         for (p, _) in self.tasks[i].after.clone() {
-            self.draw(p, head, ended);
+            self.promote(p, head, ended);
         }
     }
 

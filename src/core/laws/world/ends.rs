@@ -126,7 +126,7 @@ impl World {
             if no_later {
                 self.tasks[i].no_later = None;
                 self.raise(i, Class::Normal, &ended);
-                self.draw(i, true, &ended);
+                self.promote(i, true, &ended);
                 continue;
             }
             // Predecessors are always declared before.
