@@ -176,8 +176,8 @@ impl Core {
         if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
             self.note(Note::GateOpened);
         }
-        self.watch_for_starving(now);
-        self.feed_the_starving(now);
+        self.watch_idle_starvation(now);
+        self.promote_starved(now);
         self.watch_the_crowd(now, actions);
         self.watch_for_holds(now);
         self.name_the_slow(now, actions);
@@ -201,8 +201,9 @@ impl Core {
         }
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
-        let fed = self.starving.map(|since| since.after(self.holds.longest));
-        match [start, timer, timeout, fed, self.slow_at(), self.crowd_at()].into_iter().flatten().min() {
+        let starved_at = self.starving.map(|since| since.after(self.holds.longest));
+        match [start, timer, timeout, starved_at, self.slow_at(), self.crowd_at()].into_iter().flatten().min()
+        {
             Some(at) => Work::At(at),
             None => Work::Event,
         }

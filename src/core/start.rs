@@ -109,7 +109,7 @@ impl Core {
         if first {
             self.note(Note::Started(id));
         }
-        self.watch_for_starving(now);
+        self.watch_idle_starvation(now);
     }
 
     /// Where the monkey's victim is held; false where this task is not the victim or its delay is over.

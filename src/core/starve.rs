@@ -7,7 +7,7 @@ use super::scheduler::{Core, Phase};
 impl Core {
     /// Idle tasks starve from the moment at which normal tasks keep them out until one of them starts: a slot that is
     /// free between two normal tasks is no relief.
-    pub(super) fn watch_for_starving(&mut self, now: Stamp) {
+    pub(super) fn watch_idle_starvation(&mut self, now: Stamp) {
         if self.idle_running > 0 || self.idle.is_empty() || !self.gate.is_open() || self.phase != Phase::Open
         {
             self.starving = None;
@@ -17,7 +17,7 @@ impl Core {
     }
 
     /// The first idle task that has starved for `max_hold` is demanded by the governor itself, one at a time.
-    pub(super) fn feed_the_starving(&mut self, now: Stamp) {
+    pub(super) fn promote_starved(&mut self, now: Stamp) {
         if self.starving.is_none_or(|since| now < since.after(self.holds.longest)) {
             return;
         }

@@ -43,7 +43,7 @@ pub(super) struct Known {
     pub(super) outcome: Option<Outcome>,
     demanded: bool,
     /// Demanded by the core itself.
-    pub(super) fed: bool,
+    pub(super) demanded_by_governor: bool,
     /// In which step it came to stand among the demanded.
     jumped: Option<u64>,
     cancel_asked: bool,

@@ -79,7 +79,7 @@ fn an_idle_task_that_starved_for_max_hold_is_demanded_by_the_core_one_at_a_time(
     world.go([Wait(1), TURN]);
     assert_eq!(world.polling, Some(1));
     world.go([PENDING, Wait(20_000), TURN]);
-    assert!(world.tasks[1].fed && !world.tasks[2].fed, "an idle task runs");
+    assert!(world.tasks[1].demanded_by_governor && !world.tasks[2].demanded_by_governor, "an idle task runs");
 }
 
 /// I15: the core's own demand must not take the monkey's victim past its delay.

@@ -47,7 +47,10 @@ impl World {
                 "the end of task {i}"
             );
             assert_eq!(record.slow, task.slow, "whether task {i} was named for running long");
-            assert_eq!(record.demanded_by_governor, task.fed, "whether task {i} was held too long");
+            assert_eq!(
+                record.demanded_by_governor, task.demanded_by_governor,
+                "whether task {i} was held too long"
+            );
             if task.live || task.waits() {
                 assert_eq!(record.class, task.class, "how urgent task {i} is");
             }
@@ -59,7 +62,7 @@ impl World {
         if let Some(task) = self.tasks.iter().find(|task| mischief.victim == Some(task.id)) {
             let due = matches!(mischief.delivery, Delivery::Pending | Delivery::Delaying);
             assert!(
-                !due || (task.waits() && !task.demanded && !task.fed),
+                !due || (task.waits() && !task.demanded && !task.demanded_by_governor),
                 "the monkey still means to delay {task:?}"
             );
         }
@@ -87,7 +90,7 @@ impl World {
     }
 
     pub(super) fn is_demanded(&self, i: usize) -> bool {
-        self.tasks[i].demanded || self.tasks[i].fed
+        self.tasks[i].demanded || self.tasks[i].demanded_by_governor
     }
 
     /// Whether the task stands among the demanded.
@@ -171,19 +174,19 @@ impl World {
     pub(super) fn earliest(&self) -> Option<Stamp> {
         let start = self.rested().filter(|_| self.candidate() && self.closed.is_none());
         let gate = self.gate_timeout_at().filter(|_| self.idle_waits() && !self.gate_is_open());
-        let fed = self.starving.map(|since| since.after(self.settings.gate.max_hold));
+        let starved_at = self.starving.map(|since| since.after(self.settings.gate.max_hold));
         let of_tasks = self.tasks.iter().flat_map(|task| {
             let running = task.runs_unresolved();
             let slow = World::slow_at(task).filter(|_| running && !task.slow);
             let no_later = task.no_later.filter(|_| task.waits());
             [task.deadline.filter(|_| running), slow, no_later]
         });
-        let all = of_tasks.chain([start, gate, fed]).flatten();
+        let all = of_tasks.chain([start, gate, starved_at]).flatten();
         all.filter(|at| *at > self.now).min()
     }
 
     /// Normal tasks keep the idle queue from every slot.
-    pub(super) fn watch_for_starving(&mut self) {
+    pub(super) fn watch_idle_starvation(&mut self) {
         let idle_runs = self.tasks.iter().any(|task| task.live && !task.stuck && task.line == Queue::Idle);
         let kept_out = self.line(Queue::Normal).next().is_some() || !self.has_a_slot();
         let waits = !idle_runs && self.gate_is_open() && self.line(Queue::Idle).next().is_some();
@@ -192,20 +195,21 @@ impl World {
     }
 
     /// After `max_hold` the core demands the first of them, the monkey's victim left out: its turn is its delay's.
-    pub(super) fn feed_the_starving(&mut self) {
-        self.watch_for_starving();
+    pub(super) fn promote_starved(&mut self) {
+        self.watch_idle_starvation();
         if self.closed.is_some() {
-            // The shutdown ends all that waits, and what was fed just before.
+            // The shutdown ends all that waits, and what was starved_at just before.
             self.starving = None;
             for task in self.tasks.iter_mut() {
-                task.fed = self.core.table().get(task.id).is_some_and(|record| record.demanded_by_governor);
+                task.demanded_by_governor =
+                    self.core.table().get(task.id).is_some_and(|record| record.demanded_by_governor);
             }
         }
         let due = |since: Stamp| since.after(self.settings.gate.max_hold) <= self.now;
         if self.starving.is_some_and(due) {
             self.starving = None;
             if let Some(i) = self.first(Queue::Idle) {
-                self.tasks[i].fed = true;
+                self.tasks[i].demanded_by_governor = true;
             }
         }
     }

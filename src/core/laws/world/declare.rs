@@ -72,7 +72,7 @@ impl World {
             stuck: false,
             outcome: None,
             demanded: false,
-            fed: false,
+            demanded_by_governor: false,
             jumped: None,
             cancel_asked: false,
             polls: 0,
@@ -172,7 +172,7 @@ impl World {
         let Some(mischief) = self.core.mischief() else { return };
         let free = |i: usize| {
             let task = &self.tasks[i];
-            task.waits() && !task.demanded && !task.fed && !task.never_delay
+            task.waits() && !task.demanded && !task.demanded_by_governor && !task.never_delay
         };
         let victim = mischief.victim.and_then(|id| self.tasks.iter().position(|task| task.id == id));
         let strikes = mischief.delivery == Delivery::Pending;

@@ -44,7 +44,7 @@ impl World {
         self.take(actions);
         self.gate_opens_rightly();
         self.gate_keeps_its_timeout();
-        self.feed_the_starving();
+        self.promote_starved();
         self.limits_are_kept();
     }
 
@@ -99,7 +99,7 @@ impl World {
         (task.begun, task.live) = (true, true);
         task.deadline = task.timeout.map(|timeout| now.after(timeout));
         task.no_later = None;
-        self.watch_for_starving();
+        self.watch_idle_starvation();
     }
 
     pub(super) fn poll_ends(&mut self, verdict: Verdict) {
