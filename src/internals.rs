@@ -60,7 +60,7 @@ pub fn gate_looks(looks: u64) -> u64 {
     let mut open = 0;
     for look in 0..looks {
         let now = Stamp::from_duration(Duration::from_millis(look % 4_000));
-        core.beat(now, &mut actions);
+        core.probe_tick(now, &mut actions);
         open += u64::from(core.gate().is_open());
     }
     open

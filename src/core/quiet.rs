@@ -117,7 +117,7 @@ impl Core {
     }
 
     /// The probe has told all it saw until now.
-    pub(crate) fn beat(&mut self, now: Stamp, actions: &mut Actions) {
+    pub(crate) fn probe_tick(&mut self, now: Stamp, actions: &mut Actions) {
         self.cost.looks += 1;
         if self.gate.check_window(now) {
             self.note(Note::GateOpened);

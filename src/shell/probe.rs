@@ -37,7 +37,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
                 let end = gap.end.map_or(now, |end| shared.clock.stamp(end.into()));
                 core.saw_stall(shared.clock.stamp(gap.start.into()), end, Some(gap.worker));
             }
-            core.beat(now, actions);
+            core.probe_tick(now, actions);
         });
         last = now;
     }

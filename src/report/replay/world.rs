@@ -261,7 +261,7 @@ impl<'a> World<'a> {
             if self.now.saturating_sub(planned) >= PROBE_LATE {
                 self.core.saw_stall(Stamp::from_duration(planned), self.stamp(), None);
             }
-            self.core.beat(self.stamp(), &mut self.actions);
+            self.core.probe_tick(self.stamp(), &mut self.actions);
             self.apply_actions();
         }
     }

@@ -62,7 +62,7 @@ impl World {
                     self.quiet.disturbed = Some(self.now);
                 }
             }
-            Event::Beat if self.quiet.probe => self.beat(actions),
+            Event::Beat if self.quiet.probe => self.probe_tick(actions),
             _ => {}
         }
     }
@@ -77,8 +77,8 @@ impl World {
         self.quiet.fallback = Some(self.now).filter(|_| failed);
     }
 
-    fn beat(&mut self, actions: &mut Actions) {
-        self.core.beat(self.now, actions);
+    fn probe_tick(&mut self, actions: &mut Actions) {
+        self.core.probe_tick(self.now, actions);
         let goes_on = self.core.wants_probe();
         let unsure =
             self.quiet.perhaps_disturbed.is_some_and(|at| at.after(self.settings.gate.quiet) > self.now);
