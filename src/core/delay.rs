@@ -9,7 +9,7 @@ use crate::model::name::Name;
 
 /// The monkey's state in the core.
 #[derive(Debug)]
-pub(crate) struct Mischief {
+pub(crate) struct DelayInjector {
     pub(crate) monkey: Monkey,
     pub(crate) seed: u64,
     pub(crate) victim: Option<Id>,
@@ -35,9 +35,9 @@ impl Candidate<'_> {
     }
 }
 
-impl Mischief {
-    pub(crate) fn new(monkey: Monkey, seed: u64) -> Mischief {
-        Mischief { monkey, seed, victim: None, delivery: Delivery::Pending }
+impl DelayInjector {
+    pub(crate) fn new(monkey: Monkey, seed: u64) -> DelayInjector {
+        DelayInjector { monkey, seed, victim: None, delivery: Delivery::Pending }
     }
 
     /// Picks the victim. The same seed over the same candidates gives the same victim.
@@ -101,9 +101,9 @@ mod tests {
                 excluded: false,
             })
             .collect();
-        let mut mischief = Mischief::new(monkey, seed);
-        mischief.pick(&candidates);
-        (mischief.victim.map(|id| id.index), mischief.delivery)
+        let mut delay_injector = DelayInjector::new(monkey, seed);
+        delay_injector.pick(&candidates);
+        (delay_injector.victim.map(|id| id.index), delay_injector.delivery)
     }
 
     #[test]

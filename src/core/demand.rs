@@ -52,8 +52,10 @@ impl Core {
                 Status::Waiting | Status::Demanded => {}
             }
             // A victim that is demanded before its turn shows the same: it was needed.
-            if let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) {
-                mischief.delivery = Delivery::Demanded;
+            if let Some(delay_injector) =
+                self.delay_injector.as_mut().filter(|delay_injector| delay_injector.delays(id))
+            {
+                delay_injector.delivery = Delivery::Demanded;
             }
             actions.lane = true;
         }
@@ -87,8 +89,8 @@ impl Core {
 
     fn end_delay(&mut self, id: Id) {
         self.timers.retain(|(_, of, timer)| !(*of == id && *timer == Timer::Monkey));
-        if let Some(mischief) = &mut self.mischief {
-            mischief.delivery = Delivery::Demanded;
+        if let Some(delay_injector) = &mut self.delay_injector {
+            delay_injector.delivery = Delivery::Demanded;
         }
     }
 

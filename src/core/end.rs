@@ -293,12 +293,14 @@ impl Core {
     }
 
     fn victim_ended(&mut self, id: Id) {
-        let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.victim == Some(id)) else {
+        let Some(delay_injector) =
+            self.delay_injector.as_mut().filter(|delay_injector| delay_injector.victim == Some(id))
+        else {
             return;
         };
         let started = self.table.get(id).is_some_and(|record| record.started.is_some());
-        if matches!(mischief.delivery, Delivery::Pending | Delivery::Delaying) && !started {
-            mischief.delivery = Delivery::NotDelivered;
+        if matches!(delay_injector.delivery, Delivery::Pending | Delivery::Delaying) && !started {
+            delay_injector.delivery = Delivery::NotDelivered;
         }
     }
 }

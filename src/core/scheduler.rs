@@ -10,7 +10,7 @@ use crate::model::outcome::CancelReason;
 use crate::model::profile::Profile;
 
 use super::actions::{Actions, Work};
-use super::delay::Mischief;
+use super::delay::DelayInjector;
 use super::gate::Gate;
 use super::holds::Holds;
 use super::in_flight::InFlight;
@@ -60,7 +60,7 @@ pub(crate) struct Core {
     pub(super) in_flight: InFlight,
     pub(super) stalls: Stalls,
     pub(super) stops: Stops,
-    pub(super) mischief: Option<Mischief>,
+    pub(super) delay_injector: Option<DelayInjector>,
     pub(super) phase: Phase,
     /// Nobody can declare a task any more.
     pub(super) deserted: bool,
@@ -108,7 +108,7 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(profile: Profile, gate: GateRules, seed: u64) -> Core {
         let max_hold = gate.max_hold;
-        let mischief = profile.monkey.clone().map(|monkey| Mischief::new(monkey, seed));
+        let delay_injector = profile.monkey.clone().map(|monkey| DelayInjector::new(monkey, seed));
         Core {
             profile,
             table: Table::default(),
@@ -121,7 +121,7 @@ impl Core {
             in_flight: InFlight::default(),
             stalls: Stalls::default(),
             stops: Stops::default(),
-            mischief,
+            delay_injector,
             phase: Phase::Open,
             deserted: false,
             running: 0,

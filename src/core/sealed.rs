@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::clock::Stamp;
-use crate::core::delay::{Candidate, Mischief};
+use crate::core::delay::{Candidate, DelayInjector};
 use crate::core::table::{Record, Status};
 use crate::model::id::Id;
 use crate::model::monkey::Delivery;
@@ -48,13 +48,13 @@ impl Core {
         &self.scope
     }
 
-    pub(crate) fn mischief(&self) -> Option<&Mischief> {
-        self.mischief.as_ref()
+    pub(crate) fn delay_injector(&self) -> Option<&DelayInjector> {
+        self.delay_injector.as_ref()
     }
 
     /// The monkey's victim, while it is delayed.
     pub(crate) fn delayed(&self) -> Option<&Record> {
-        let victim = self.mischief.as_ref()?.victim?;
+        let victim = self.delay_injector.as_ref()?.victim?;
         self.table.get(victim).filter(|record| record.status() == Status::Delayed)
     }
 
@@ -78,7 +78,7 @@ impl Core {
         self.scope.sealed = Some(now);
         // What the report speaks of is kept from now on.
         self.scope.ended = VecDeque::new();
-        if let Some(mut mischief) = self.mischief.take() {
+        if let Some(mut delay_injector) = self.delay_injector.take() {
             let mut candidates: Vec<Candidate<'_>> = self
                 .table
                 .iter()
@@ -93,11 +93,13 @@ impl Core {
                 })
                 .collect();
             candidates.sort_by_key(|candidate| candidate.number);
-            mischief.pick(&candidates);
-            if let Some(victim) = mischief.victim.filter(|_| mischief.delivery == Delivery::Pending) {
+            delay_injector.pick(&candidates);
+            if let Some(victim) =
+                delay_injector.victim.filter(|_| delay_injector.delivery == Delivery::Pending)
+            {
                 self.exclude_from_started(victim);
             }
-            self.mischief = Some(mischief);
+            self.delay_injector = Some(delay_injector);
         }
     }
 

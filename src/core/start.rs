@@ -45,7 +45,7 @@ impl Core {
             if self.normal.is_empty() && self.hold(now) {
                 return None;
             }
-            if !self.mischief.as_ref().is_some_and(|mischief| mischief.delays(id)) {
+            if !self.delay_injector.as_ref().is_some_and(|delay_injector| delay_injector.delays(id)) {
                 // Its turn is an ordinary one, also where it was demanded for an attempt before.
                 return Some((id, self.table.live(id).class.min(Class::Normal)));
             }
@@ -114,13 +114,15 @@ impl Core {
 
     /// Where the monkey's victim is held; false where this task is not the victim or its delay is over.
     pub(super) fn begin_delay(&mut self, id: Id, now: Stamp) -> bool {
-        let Some(mischief) = self.mischief.as_mut().filter(|mischief| mischief.delays(id)) else {
+        let Some(delay_injector) =
+            self.delay_injector.as_mut().filter(|delay_injector| delay_injector.delays(id))
+        else {
             return false;
         };
-        let delay = mischief.monkey.delay;
+        let delay = delay_injector.monkey.delay;
         // A delay of nothing is over at once: no timer may lie in the past when the lane goes to sleep.
         let waits = !delay.is_zero();
-        mischief.delivery = if waits { Delivery::Delaying } else { Delivery::Delivered };
+        delay_injector.delivery = if waits { Delivery::Delaying } else { Delivery::Delivered };
         if waits {
             self.timers.insert((now.after(delay), id, Timer::Monkey));
             self.table.set_status(id, Status::Delayed);
@@ -130,8 +132,8 @@ impl Core {
     }
 
     pub(super) fn delay_over(&mut self, id: Id) {
-        if let Some(mischief) = &mut self.mischief {
-            mischief.delivery = Delivery::Delivered;
+        if let Some(delay_injector) = &mut self.delay_injector {
+            delay_injector.delivery = Delivery::Delivered;
         }
         self.enqueue(id);
     }

@@ -57,13 +57,13 @@ impl Lists {
 
 /// A report without its tasks and lists, as it stands now.
 pub(super) fn begun(core: &Core, governor: &str, now: Stamp) -> (Report, Lists) {
-    let victim = |mischief: &core::delay::Mischief| core.table().get(mischief.victim?);
-    let monkey = core.mischief().map(|mischief| MonkeyReport {
-        asked: mischief.monkey.to_string(),
-        victim: victim(mischief).map(|record| record.name.to_string()),
-        victim_number: victim(mischief).map(|record| record.number),
-        delay: mischief.monkey.delay,
-        delivery: mischief.delivery.clone(),
+    let victim = |delay_injector: &core::delay::DelayInjector| core.table().get(delay_injector.victim?);
+    let monkey = core.delay_injector().map(|delay_injector| MonkeyReport {
+        asked: delay_injector.monkey.to_string(),
+        victim: victim(delay_injector).map(|record| record.name.to_string()),
+        victim_number: victim(delay_injector).map(|record| record.number),
+        delay: delay_injector.monkey.delay,
+        delivery: delay_injector.delivery.clone(),
     });
     let report = Report {
         version: 1,

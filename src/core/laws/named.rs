@@ -96,6 +96,6 @@ impl World {
     }
 
     fn delivery(&self) -> &Delivery {
-        &self.core.mischief().expect("there is a monkey").delivery
+        &self.core.delay_injector().expect("there is a monkey").delivery
     }
 }

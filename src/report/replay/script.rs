@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::core::delay::{Candidate, Mischief};
+use crate::core::delay::{Candidate, DelayInjector};
 use crate::core::table::Spec;
 use crate::model::gate_rules::GateRules;
 use crate::model::gate_state::{GateState, OpenedBy, WaitReason};
@@ -362,7 +362,7 @@ fn victim(report: &Report, tasks: &[&TaskReport], profile: &Profile) -> Option<u
         demanded: task.demanded,
         excluded: false,
     });
-    let mut mischief = Mischief::new(monkey, report.seed);
-    mischief.pick(&candidates.collect::<Vec<_>>());
-    Some(mischief.victim?.place())
+    let mut delay_injector = DelayInjector::new(monkey, report.seed);
+    delay_injector.pick(&candidates.collect::<Vec<_>>());
+    Some(delay_injector.victim?.place())
 }

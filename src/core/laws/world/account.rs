@@ -58,9 +58,9 @@ impl World {
                 assert_eq!((record.line, record.head), (task.line, task.head), "where task {i} waits");
             }
         }
-        let Some(mischief) = self.core.mischief().filter(|_| self.sealed) else { return };
-        if let Some(task) = self.tasks.iter().find(|task| mischief.victim == Some(task.id)) {
-            let due = matches!(mischief.delivery, Delivery::Pending | Delivery::Delaying);
+        let Some(delay_injector) = self.core.delay_injector().filter(|_| self.sealed) else { return };
+        if let Some(task) = self.tasks.iter().find(|task| delay_injector.victim == Some(task.id)) {
+            let due = matches!(delay_injector.delivery, Delivery::Pending | Delivery::Delaying);
             assert!(
                 !due || (task.waits() && !task.demanded && !task.demanded_by_governor),
                 "the monkey still means to delay {task:?}"
@@ -107,8 +107,11 @@ impl World {
     }
 
     fn delivery_to(&self, i: usize) -> Option<&Delivery> {
-        let mischief = self.core.mischief().filter(|mischief| mischief.victim == Some(self.tasks[i].id))?;
-        Some(&mischief.delivery)
+        let delay_injector = self
+            .core
+            .delay_injector()
+            .filter(|delay_injector| delay_injector.victim == Some(self.tasks[i].id))?;
+        Some(&delay_injector.delivery)
     }
 
     /// Who stands in this queue.

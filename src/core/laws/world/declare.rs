@@ -169,18 +169,18 @@ impl World {
         if std::mem::replace(&mut self.sealed, true) {
             return;
         }
-        let Some(mischief) = self.core.mischief() else { return };
+        let Some(delay_injector) = self.core.delay_injector() else { return };
         let free = |i: usize| {
             let task = &self.tasks[i];
             task.waits() && !task.demanded && !task.demanded_by_governor && !task.never_delay
         };
-        let victim = mischief.victim.and_then(|id| self.tasks.iter().position(|task| task.id == id));
-        let strikes = mischief.delivery == Delivery::Pending;
+        let victim = delay_injector.victim.and_then(|id| self.tasks.iter().position(|task| task.id == id));
+        let strikes = delay_injector.delivery == Delivery::Pending;
         assert!(!strikes || victim.is_some_and(free), "the monkey's victim is {victim:?}");
-        match mischief.monkey.choice {
+        match delay_injector.monkey.choice {
             Choice::Random => assert_eq!(victim.is_some(), (0..self.tasks.len()).any(free)),
             Choice::Index(_) | Choice::Task(_) => {
-                assert_eq!(strikes, victim.is_some_and(free), "{:?}", mischief.delivery);
+                assert_eq!(strikes, victim.is_some_and(free), "{:?}", delay_injector.delivery);
             }
         }
         // Only a task that will be late on purpose is left out of what `started()` waits for.

@@ -36,8 +36,13 @@ impl World {
         for (i, task) in self.tasks.iter().enumerate() {
             assert!(task.outcome.is_some() && !task.live, "task {i} is forgotten");
         }
-        if let Some(mischief) = self.core.mischief().filter(|mischief| mischief.victim.is_some()) {
-            assert!(!matches!(mischief.delivery, Delivery::Pending | Delivery::Delaying), "{mischief:?}");
+        if let Some(delay_injector) =
+            self.core.delay_injector().filter(|delay_injector| delay_injector.victim.is_some())
+        {
+            assert!(
+                !matches!(delay_injector.delivery, Delivery::Pending | Delivery::Delaying),
+                "{delay_injector:?}"
+            );
         }
     }
 

@@ -43,7 +43,10 @@ impl World {
                 }
                 Note::Delayed(id) => {
                     let i = self.place(id);
-                    assert_eq!(self.core.mischief().and_then(|mischief| mischief.victim), Some(id));
+                    assert_eq!(
+                        self.core.delay_injector().and_then(|delay_injector| delay_injector.victim),
+                        Some(id)
+                    );
                     let first = self.tasks[i].delayed.replace(self.now).is_none();
                     assert!(first && !self.tasks[i].told_start, "task {i} is delayed once, before it starts");
                 }
