@@ -200,12 +200,12 @@ pub struct Starved {
 
 impl Starved {
     pub(crate) fn of(starved: &crate::core::Starved) -> Starved {
-        let crate::core::Starved { name, number, since, told, behind, more } = starved;
+        let crate::core::Starved { name, number, since, reported_at, behind, more } = starved;
         Starved {
             task: name.to_string(),
             number: *number,
             since: since.as_duration(),
-            named: told.as_duration(),
+            named: reported_at.as_duration(),
             behind: behind.iter().map(|(_, name)| name.to_string()).collect(),
             behind_numbers: behind.iter().map(|(number, _)| *number).collect(),
             more: *more,

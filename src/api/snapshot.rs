@@ -88,7 +88,7 @@ impl Snapshot {
             declared: table.declared(),
             normal,
             idle,
-            starved: core.starves().map(Starved::of),
+            starved: core.starved_now().map(Starved::of),
             waiting: table.count(Status::Waiting),
             resting: table.count(Status::Resting),
             demanded: table.count(Status::Demanded),

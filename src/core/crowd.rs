@@ -22,21 +22,21 @@ const KEPT: usize = 256;
 
 impl Core {
     /// The first of the normal queue has its slot: those behind it wait anew.
-    pub(super) fn the_queue_moves(&mut self) {
-        self.crowd.since = None;
-        self.crowd.told = false;
+    pub(super) fn normal_queue_moved(&mut self) {
+        self.normal_starvation.since = None;
+        self.normal_starvation.reported = false;
     }
 
     /// Notes since when no normal task could start, and names the first of them when that has lasted.
-    pub(super) fn watch_the_crowd(&mut self, now: Stamp, actions: &mut Actions) {
+    pub(super) fn watch_normal_starvation(&mut self, now: Stamp, actions: &mut Actions) {
         if self.normal.is_empty() || self.phase != Phase::Open || self.has_a_slot() {
-            return self.the_queue_moves();
+            return self.normal_queue_moved();
         }
-        let since = *self.crowd.since.get_or_insert(now);
-        if self.crowd.told || now < since.after(STARVED) {
+        let since = *self.normal_starvation.since.get_or_insert(now);
+        if self.normal_starvation.reported || now < since.after(STARVED) {
             return;
         }
-        self.crowd.told = true;
+        self.normal_starvation.reported = true;
         let Some(first) = self.normal.first() else { return };
         let record = self.table.live(first);
         if std::mem::replace(&mut record.starved, true) {
@@ -49,11 +49,11 @@ impl Core {
         holders.sort_unstable_by_key(|(number, _)| *number);
         let more = holders.len().saturating_sub(HOLDERS);
         holders.truncate(HOLDERS);
-        let starved = Starved { name, number, since, told: now, behind: holders, more };
-        if self.crowd.starved.len() == KEPT {
-            self.crowd.starved.pop_front();
+        let starved = Starved { name, number, since, reported_at: now, behind: holders, more };
+        if self.normal_starvation.starved.len() == KEPT {
+            self.normal_starvation.starved.pop_front();
         }
-        self.crowd.starved.push_back(Arc::new(starved.clone()));
+        self.normal_starvation.starved.push_back(Arc::new(starved.clone()));
         self.note(Note::Starved(Box::new(starved.clone())));
         actions.starved = Some(Box::new(starved));
     }
@@ -66,22 +66,25 @@ impl Core {
     }
 
     /// When the first of those that wait for a slot is named.
-    pub(super) fn crowd_at(&self) -> Option<Stamp> {
-        self.crowd.since.filter(|_| !self.crowd.told).map(|since| since.after(STARVED))
+    pub(super) fn normal_starvation_at(&self) -> Option<Stamp> {
+        self.normal_starvation
+            .since
+            .filter(|_| !self.normal_starvation.reported)
+            .map(|since| since.after(STARVED))
     }
 
     /// Tasks that were named because they waited for a slot for too long; the last 256.
     pub(crate) fn starved(&self) -> impl Iterator<Item = &Arc<Starved>> {
-        self.crowd.starved.iter()
+        self.normal_starvation.starved.iter()
     }
 
     /// The one that waits now, if it was named.
-    pub(crate) fn starves(&self) -> Option<&Starved> {
+    pub(crate) fn starved_now(&self) -> Option<&Starved> {
         let first = self.table.get(self.normal.first()?)?;
-        self.crowd
+        self.normal_starvation
             .starved
             .back()
             .map(Arc::as_ref)
-            .filter(|starved| self.crowd.told && starved.number == first.number)
+            .filter(|starved| self.normal_starvation.reported && starved.number == first.number)
     }
 }

@@ -20,7 +20,7 @@ use super::polling::Polling;
 use super::ready_queue::ReadyQueue;
 use super::scope::Scope;
 use super::stalls::Stalls;
-use super::starved::Crowd;
+use super::starved::NormalStarvation;
 use super::stops::Stops;
 use super::table::Table;
 use super::turn::Turns;
@@ -77,7 +77,7 @@ pub(crate) struct Core {
     /// Since when the idle queue has been kept from every slot by normal tasks.
     pub(super) starving: Option<Stamp>,
     /// The same of normal tasks, which nobody helps.
-    pub(super) crowd: Crowd,
+    pub(super) normal_starvation: NormalStarvation,
     pub(super) holds: Holds,
     /// Records to forget.
     pub(super) retired: Vec<Id>,
@@ -130,7 +130,7 @@ impl Core {
             idle_unstarted: 0,
             idle_running: 0,
             starving: None,
-            crowd: Crowd::default(),
+            normal_starvation: NormalStarvation::default(),
             holds: Holds::new(max_hold),
             retired: Vec::new(),
             next_start: None,
@@ -178,7 +178,7 @@ impl Core {
         }
         self.watch_idle_starvation(now);
         self.promote_starved(now);
-        self.watch_the_crowd(now, actions);
+        self.watch_normal_starvation(now, actions);
         self.watch_for_holds(now);
         self.name_the_slow(now, actions);
         self.cancel_piece(now, actions);
@@ -202,7 +202,10 @@ impl Core {
         let timer = self.timers.first().map(|(at, ..)| *at);
         let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
         let starved_at = self.starving.map(|since| since.after(self.holds.longest));
-        match [start, timer, timeout, starved_at, self.slow_at(), self.crowd_at()].into_iter().flatten().min()
+        match [start, timer, timeout, starved_at, self.slow_at(), self.normal_starvation_at()]
+            .into_iter()
+            .flatten()
+            .min()
         {
             Some(at) => Work::At(at),
             None => Work::Event,

@@ -62,7 +62,7 @@ impl Core {
         self.dequeue(id);
         self.start(id, now, actions);
         if !idle {
-            self.the_queue_moves();
+            self.normal_queue_moved();
         } else {
             self.hold_is_over(id, now);
         }

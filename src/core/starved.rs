@@ -13,7 +13,7 @@ pub(crate) struct Starved {
     pub(crate) number: u64,
     /// When nothing but its queue held it any more.
     pub(crate) since: Stamp,
-    pub(crate) told: Stamp,
+    pub(crate) reported_at: Stamp,
     /// Numbers and names of those that held the slots.
     pub(crate) behind: Vec<(u64, Name)>,
     /// How many more did.
@@ -21,11 +21,11 @@ pub(crate) struct Starved {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct NormalStarvation {
     /// Since when all slots have been held while a normal task waited and none of its queue started.
     pub(super) since: Option<Stamp>,
     /// The first of them has been named.
-    pub(super) told: bool,
+    pub(super) reported: bool,
     /// Shared: a report copies them under the lock.
     pub(super) starved: VecDeque<Arc<Starved>>,
 }

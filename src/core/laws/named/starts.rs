@@ -184,13 +184,13 @@ fn a_normal_task_that_no_slot_comes_to_is_named_with_those_that_hold_them() {
     let starved: Vec<_> = world.core.starved().collect();
     assert_eq!(starved.len(), 1);
     assert_eq!(
-        (&*starved[0].name.to_string(), starved[0].since, starved[0].told),
+        (&*starved[0].name.to_string(), starved[0].since, starved[0].reported_at),
         ("task 1", millis_at(0), millis_at(60_000))
     );
     assert_eq!(starved[0].behind, [(0, "task 0".into())]);
-    assert!(world.core.starves().is_some());
+    assert!(world.core.starved_now().is_some());
     world.go([Wake(0), TURN, COMPLETED, TURN]);
-    assert!(world.core.starves().is_none());
+    assert!(world.core.starved_now().is_none());
 }
 
 fn millis_at(n: u64) -> crate::base::clock::Stamp {
