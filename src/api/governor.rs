@@ -43,9 +43,9 @@ struct Declares(Arc<Shared>);
 impl Drop for Declares {
     fn drop(&mut self) {
         // Who listens is told that nothing more can come, now or when what is left has ended.
-        self.0.tell(|state, _, effects| {
-            state.core.nobody_declares();
-            effects.tell = true;
+        self.0.update(|state, _, effects| {
+            state.core.last_governor_dropped();
+            effects.notify_listeners = true;
         });
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Actions {
     /// To be told in the log.
     pub(crate) starved: Option<Box<Starved>>,
     /// Somebody may be waiting for `started()` or `finished()`.
-    pub(crate) announce: bool,
+    pub(crate) run_changed: bool,
     /// Tasks to warn of, because they run long.
     pub(crate) slow: Vec<Id>,
 }

@@ -119,7 +119,7 @@ impl Core {
         self.note(Note::Ended(id, outcome.clone()));
         let record = self.table.live(id);
         record.outcome = Some(outcome);
-        actions.announce |= self.scope.ended(record) || self.phase != Phase::Open;
+        actions.run_changed |= self.scope.ended(record) || self.phase != Phase::Open;
         if let Some(ties) = &record.ties {
             for (at, timer) in [(ties.deadline, Timer::Timeout), (ties.no_later, Timer::NoLaterThan)] {
                 if let Some(at) = at {

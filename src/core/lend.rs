@@ -53,7 +53,7 @@ impl Core {
             return None;
         }
         if waits == Waits::Finished {
-            actions.announce |= self.awaits_the_end(waiter);
+            actions.run_changed |= self.awaits_the_end(waiter);
         }
         actions.lane = true;
         Some(self.loans.begin(waiter, Target::Run(waits)))

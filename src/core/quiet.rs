@@ -110,7 +110,7 @@ impl Core {
             return;
         }
         let start = now.before(length);
-        self.stalls.told(start, now, Arc::clone(&who));
+        self.stalls.record(start, now, Arc::clone(&who));
         self.gate.window_mut().long_task(now, length, Arc::clone(&who));
         self.gate.application_froze(now, length, Arc::clone(&who));
         self.note(Note::LongTask { start, length, who });

@@ -180,7 +180,7 @@ impl Core {
         self.promote_starved(now);
         self.watch_normal_starvation(now, actions);
         self.watch_for_holds(now);
-        self.name_the_slow(now, actions);
+        self.report_slow(now, actions);
         self.cancel_piece(now, actions);
     }
 

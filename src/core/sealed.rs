@@ -18,7 +18,7 @@ const OUTCOMES_KEPT: usize = 1_000;
 
 impl Core {
     /// No handle of the governor is left: nothing more is declared.
-    pub(crate) fn nobody_declares(&mut self) {
+    pub(crate) fn last_governor_dropped(&mut self) {
         self.deserted = true;
     }
 

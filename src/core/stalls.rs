@@ -150,7 +150,7 @@ impl Stalls {
     }
 
     /// A long task that somebody else saw and names.
-    pub(crate) fn told(&mut self, start: Stamp, end: Stamp, who: Arc<str>) {
+    pub(crate) fn record(&mut self, start: Stamp, end: Stamp, who: Arc<str>) {
         self.keep(Stall { start, end, worker: None, who: Some(who) });
     }
 

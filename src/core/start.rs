@@ -99,7 +99,7 @@ impl Core {
                 self.timers.insert((deadline, id, Timer::Timeout));
             }
         }
-        actions.announce |= self.scope.started(record);
+        actions.run_changed |= self.scope.started(record);
         self.starts.push_back((now, id));
         self.running += 1;
         if idle {

@@ -87,7 +87,7 @@ impl Core {
     }
 
     /// Names the tasks that have been running for [`SLOW`], once each.
-    pub(super) fn name_the_slow(&mut self, now: Stamp, actions: &mut Actions) {
+    pub(super) fn report_slow(&mut self, now: Stamp, actions: &mut Actions) {
         while let Some((started, id)) = self.starts.front().copied() {
             let running =
                 self.table.get(id).is_some_and(|r| r.started == Some(started) && r.outcome.is_none());

@@ -30,7 +30,7 @@ impl Ring {
         self.events.push_back((at, event));
     }
 
-    pub(crate) fn is_heard(&self) -> bool {
+    pub(crate) fn has_listeners(&self) -> bool {
         self.listeners > 0
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, number: u64, place: Place) {
                 catch_quietly("a lane on the blocking pool", || runtime.block_on(run(guard, place)));
             });
             if let Err(why) = asked {
-                shared.tell(|state, now, effects| state.lane_refused(number, now, effects));
+                shared.update(|state, now, effects| state.lane_refused(number, now, effects));
                 logged(
                     || tracing::warn!(target: "afterboot", governor = %shared.name, %why, "no thread for the lane"),
                 );
@@ -105,7 +105,7 @@ async fn run(mut guard: Guard, place: Place) {
     };
     let attendance = witness::attend();
     if attendance.refused {
-        lane.shared.tell(|state, now, effects| state.misses_thread(threads::WITNESS, now, effects));
+        lane.shared.update(|state, now, effects| state.thread_refused(threads::WITNESS, now, effects));
     }
     let mut ticker = Ticker::new();
     let mut timer = None;
@@ -208,7 +208,7 @@ impl Lane {
             Ok(Poll::Ready(ended)) => Some(ended),
             Err(text) => Some(Ended::With(Outcome::Panicked(text))),
         };
-        let (after_poll, name, was_stuck, own, told) = {
+        let (after_poll, name, was_stuck, own, outcome) = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.now_inside();
             if took >= WORTH_WITNESS {
@@ -228,13 +228,14 @@ impl Lane {
                 Some(Ended::Again(after)) => core.attempt_failed(id, took, after, now, actions),
             };
             // Who resolves the handle early may come second: both say the same.
-            let told = if after_poll == AfterPoll::Release { state.told(id) } else { Outcome::Abandoned };
+            let outcome =
+                if after_poll == AfterPoll::Release { state.outcome_of(id) } else { Outcome::Abandoned };
             let current = state.goes_on_as(&mut self.number, now, &mut self.effects);
             if current {
                 state.core.advance(now, &mut self.actions);
             }
             if no_thread {
-                state.misses_thread(threads::BLOCKING, now, &mut self.effects);
+                state.thread_refused(threads::BLOCKING, now, &mut self.effects);
             }
             state.apply_actions(now, &self.shared.ready, &mut self.actions, &mut self.effects);
             self.goes_on = self.place == Place::Worker && state.goes_on(self.number, now, &self.shared.ready);
@@ -250,7 +251,7 @@ impl Lane {
             }
             // A lane that was left behind has to tell the one that took over that its poll has returned.
             self.effects.wake_lane(!current);
-            (after_poll, name, was_stuck, own, told)
+            (after_poll, name, was_stuck, own, outcome)
         };
         if own >= self.shared.stuck_after && !was_stuck {
             logged(
@@ -265,7 +266,7 @@ impl Lane {
             }
             // The handle has its outcome; what came too late is dropped.
             AfterPoll::Release => {
-                cell.settle(told, name);
+                cell.settle(outcome, name);
                 self.shared.settled();
             }
         }

@@ -21,9 +21,9 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     // No thread can have a name with a zero in it.
     let name = format!("afterboot {}", shared.name).replace('\0', "\u{fffd}");
     if let Err(error) = thread::Builder::new().name(name).spawn(move || run(&sampling)) {
-        shared.tell(|state, now, effects| {
+        shared.update(|state, now, effects| {
             state.no_sampler();
-            state.misses_thread(threads::SAMPLER, now, effects);
+            state.thread_refused(threads::SAMPLER, now, effects);
         });
         logged(
             || tracing::warn!(target: "afterboot", governor = %shared.name, %error, "no thread for the sampler"),

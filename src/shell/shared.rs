@@ -125,19 +125,19 @@ impl Shared {
     pub(crate) fn apply<R>(self: &Arc<Self>, event: impl FnOnce(&mut Core, Stamp, &mut Actions) -> R) -> R {
         let mut actions = Actions::default();
         let mut effects = Effects::default();
-        let told = {
+        let returned = {
             let mut state = self.lock();
             let now = self.clock.now();
-            let told = event(&mut state.core, now, &mut actions);
+            let returned = event(&mut state.core, now, &mut actions);
             state.apply_actions(now, &self.ready, &mut actions, &mut effects);
-            told
+            returned
         };
         self.perform(&mut effects);
-        told
+        returned
     }
 
     /// Writes down what the shell itself has to say.
-    pub(crate) fn tell(self: &Arc<Self>, what: impl FnOnce(&mut State, Stamp, &mut Effects)) {
+    pub(crate) fn update(self: &Arc<Self>, what: impl FnOnce(&mut State, Stamp, &mut Effects)) {
         let mut effects = Effects::default();
         {
             let mut state = self.lock();
@@ -179,9 +179,9 @@ impl Shared {
                 self.settled();
             }
         }
-        for (cell, name, told) in effects.dropped.drain(..) {
+        for (cell, name, outcome) in effects.dropped.drain(..) {
             // The handle has its outcome; a closure that has begun goes on.
-            cell.settle(told, name);
+            cell.settle(outcome, name);
         }
         if let Some(starved) = effects.starved.take() {
             let Starved { name, behind, .. } = *starved;
@@ -195,10 +195,10 @@ impl Shared {
                 tracing::warn!(target: "afterboot", governor = %self.name, %task, "running for {} s", SLOW.as_secs());
             });
         }
-        if std::mem::take(&mut effects.announce) {
+        if std::mem::take(&mut effects.run_changed) {
             self.run_changed.wake_all();
         }
-        if std::mem::take(&mut effects.tell) {
+        if std::mem::take(&mut effects.notify_listeners) {
             self.events_changed.wake_all();
         }
         for wanted in effects.start.drain(..) {

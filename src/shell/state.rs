@@ -64,8 +64,8 @@ pub(crate) struct Effects {
     pub(crate) start: Vec<Start>,
     pub(crate) wake_lane: bool,
     pub(crate) stop_probe: bool,
-    pub(crate) announce: bool,
-    pub(crate) tell: bool,
+    pub(crate) run_changed: bool,
+    pub(crate) notify_listeners: bool,
     /// To be told in the log.
     pub(crate) starved: Option<Box<Starved>>,
     /// Names of tasks to warn of.
@@ -174,7 +174,7 @@ impl State {
     }
 
     /// How a task ended whose body may still run.
-    pub(crate) fn told(&self, id: Id) -> Outcome {
+    pub(crate) fn outcome_of(&self, id: Id) -> Outcome {
         let record = self.core.table().get(id);
         record.and_then(|record| record.outcome.clone()).unwrap_or(Outcome::Abandoned)
     }
@@ -194,10 +194,10 @@ impl State {
         for note in self.core.take_notes() {
             let event = event(&self.core, note, now);
             self.events.push(now, event);
-            effects.tell = true;
+            effects.notify_listeners = true;
         }
         // Listeners end when nothing more can come.
-        effects.tell |= self.core.is_over();
+        effects.notify_listeners |= self.core.is_over();
         for resolve in actions.resolve.drain(..) {
             let id = resolve.id;
             let cell = if resolve.still_running { self.cell(id) } else { self.leave(id) };
@@ -207,8 +207,8 @@ impl State {
             }
         }
         for id in actions.dropped.drain(..) {
-            let (name, told) = (self.name(id), self.told(id));
-            effects.dropped.extend(self.leave(id).map(|cell| (cell, name, told)));
+            let (name, outcome) = (self.name(id), self.outcome_of(id));
+            effects.dropped.extend(self.leave(id).map(|cell| (cell, name, outcome)));
         }
         for id in actions.repoll.drain(..) {
             if let Some(slot) = self.entry(id).and_then(|entry| entry.slot) {
@@ -228,7 +228,7 @@ impl State {
             effects.start.push(Start::Probe);
         }
         effects.stop_probe |= self.probe && !self.core.wants_probe();
-        effects.announce |= std::mem::take(&mut actions.announce);
+        effects.run_changed |= std::mem::take(&mut actions.run_changed);
         if actions.starved.is_some() {
             effects.starved = actions.starved.take();
         }
@@ -263,7 +263,7 @@ impl State {
         if let Some(new) = self.lanes.takes_back(*number) {
             *number = new;
             if !std::mem::take(&mut self.refused) {
-                self.misses_thread(threads::LANE, now, effects);
+                self.thread_refused(threads::LANE, now, effects);
             }
         }
         self.is_current_lane(*number)
@@ -272,7 +272,7 @@ impl State {
     /// The system refuses the thread on which this lane is to go on.
     pub(crate) fn lane_refused(&mut self, number: u64, now: Stamp, effects: &mut Effects) {
         self.refused |= self.is_current_lane(number) && self.lanes.awaits_thread();
-        self.misses_thread(threads::LANE, now, effects);
+        self.thread_refused(threads::LANE, now, effects);
     }
 
     /// Whether the system should be asked again for a lane's thread.
@@ -285,11 +285,11 @@ impl State {
         self.refused = false;
     }
 
-    pub(crate) fn misses_thread(&mut self, wanted: &'static str, now: Stamp, effects: &mut Effects) {
+    pub(crate) fn thread_refused(&mut self, wanted: &'static str, now: Stamp, effects: &mut Effects) {
         self.threads_missed.add(wanted, now);
-        if self.events.is_heard() {
+        if self.events.has_listeners() {
             self.events.push(now, Event::NoThread { wanted: wanted.into() });
-            effects.tell = true;
+            effects.notify_listeners = true;
         }
     }
 

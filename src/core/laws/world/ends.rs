@@ -27,7 +27,7 @@ impl World {
         self.quiet.probe |= self.core.wants_probe();
         self.awake |= actions.lane;
         self.lane |= actions.lane && self.core.has_work();
-        self.announced |= actions.announce;
+        self.announced |= actions.run_changed;
         self.core.forget_retired();
     }
 
