@@ -21,7 +21,7 @@ pub(crate) struct Gate {
     /// Why the future that took the window's place gave no answer, and since when the window counts again.
     fallback: Option<(Arc<str>, Stamp)>,
     /// The application's own last long task: when it ended, and what holds idle starts because of it.
-    froze: Option<(Stamp, WaitReason)>,
+    last_long_task: Option<(Stamp, WaitReason)>,
     opened: Option<(OpenedBy, Stamp, WaitReason)>,
 }
 
@@ -35,7 +35,7 @@ impl Gate {
             held_until_then: None,
             ready: None,
             fallback: None,
-            froze: None,
+            last_long_task: None,
             opened: None,
         }
     }
@@ -98,8 +98,8 @@ impl Gate {
     }
 
     /// The application itself, no governed task, kept a loop until now.
-    pub(crate) fn application_froze(&mut self, now: Stamp, length: Duration, who: Arc<str>) {
-        self.froze = Some((now, WaitReason::LongTask { at: now.as_duration(), length, who }));
+    pub(crate) fn application_long_task(&mut self, now: Stamp, length: Duration, who: Arc<str>) {
+        self.last_long_task = Some((now, WaitReason::LongTask { at: now.as_duration(), length, who }));
     }
 
     /// Whether the application is too busy for an idle start, why, and until when if that is known. Only what came
@@ -109,15 +109,18 @@ impl Gate {
         if let Some((_, requests)) = self.window.over().filter(|(since, _)| since > opened) {
             return Some((WaitReason::InFlight { requests: Arc::clone(requests) }, None));
         }
-        let froze = self.froze.clone();
+        let last_long_task = self.last_long_task.clone();
         let crowded = self.window.last().and_then(|(at, what)| match what {
             Disturbance::InFlight { requests } => {
                 Some((*at, WaitReason::InFlight { requests: Arc::clone(requests) }))
             }
             Disturbance::LongTask { .. } | Disturbance::Stopped { .. } => None,
         });
-        let (at, why) =
-            froze.into_iter().chain(crowded).filter(|(at, _)| at > opened).max_by_key(|(at, _)| *at)?;
+        let (at, why) = last_long_task
+            .into_iter()
+            .chain(crowded)
+            .filter(|(at, _)| at > opened)
+            .max_by_key(|(at, _)| *at)?;
         let until = at.after(self.rules.resume_quiet);
         (until > now).then_some((why, Some(until)))
     }
@@ -132,7 +135,7 @@ impl Gate {
     }
 
     /// True where it opened now.
-    pub(crate) fn open_by_hand(&mut self, now: Stamp) -> bool {
+    pub(crate) fn open_manually(&mut self, now: Stamp) -> bool {
         let shut = !self.is_open();
         if shut {
             self.opened = Some((OpenedBy::Manual, now, self.shut_by(now)));
@@ -285,7 +288,7 @@ mod tests {
     #[test]
     fn a_hand_opens_it_at_once_and_it_stays_open() {
         let mut gate = gate(true);
-        gate.open_by_hand(at(3));
+        gate.open_manually(at(3));
         gate.idle_waits(at(4));
         assert!(gate.is_open());
         assert!(!gate.check_timeout(at(90_000)));

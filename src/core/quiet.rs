@@ -45,7 +45,7 @@ impl Core {
 
     /// Whether the witness is there. Where it is not, nobody knows a stop from a long poll, and nobody is named.
     pub(crate) fn attended(&mut self, attended: bool) {
-        self.stalls.name_nobody = !attended;
+        self.stalls.unattributed = !attended;
     }
 
     /// Polls on threads that are no workers keep no worker's loop.
@@ -100,7 +100,7 @@ impl Core {
             self.gate.window_mut().long_task(now, sighting.length, Arc::clone(&sighting.who));
         }
         if !sighting.governed {
-            self.gate.application_froze(now, sighting.length, sighting.who);
+            self.gate.application_long_task(now, sighting.length, sighting.who);
         }
     }
 
@@ -112,7 +112,7 @@ impl Core {
         let start = now.before(length);
         self.stalls.record(start, now, Arc::clone(&who));
         self.gate.window_mut().long_task(now, length, Arc::clone(&who));
-        self.gate.application_froze(now, length, Arc::clone(&who));
+        self.gate.application_long_task(now, length, Arc::clone(&who));
         self.note(Note::LongTask { start, length, who });
     }
 
@@ -180,7 +180,7 @@ impl Core {
     }
 
     pub(crate) fn open_gate(&mut self, now: Stamp, actions: &mut Actions) {
-        if self.gate.open_by_hand(now) {
+        if self.gate.open_manually(now) {
             self.note(Note::GateOpened);
         }
         actions.lane = true;

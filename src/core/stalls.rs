@@ -79,7 +79,7 @@ pub(crate) struct Stalls {
     forgotten: u64,
     polls: VecDeque<Poll>,
     /// Nobody can tell whether the process ran: see the witness.
-    pub(crate) name_nobody: bool,
+    pub(crate) unattributed: bool,
     /// On multi_thread a poll on a thread that is no worker keeps no loop.
     pub(crate) on_workers_only: bool,
 }
@@ -91,7 +91,7 @@ impl Stalls {
         if !self.may_explain(&poll) {
             return;
         }
-        let nameless = |stall: &&mut Stall| stall.who.is_none() && !self.name_nobody;
+        let nameless = |stall: &&mut Stall| stall.who.is_none() && !self.unattributed;
         for stall in self.seen.iter_mut().rev().take(NEAR).filter(nameless) {
             if explains(&poll, stall.start, stall.end, stall.worker, self.on_workers_only) {
                 stall.who = Some(Arc::clone(&poll.name));
@@ -117,7 +117,7 @@ impl Stalls {
         // The last remembered is the innermost: an observed future inside another one ends first.
         let explains = |poll: &&Poll| explains(poll, start, end, worker, self.on_workers_only);
         let culprit = self.polls.iter().chain(in_progress).find(explains).cloned();
-        let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name)).filter(|_| !self.name_nobody);
+        let who = culprit.as_ref().map(|poll| Arc::clone(&poll.name)).filter(|_| !self.unattributed);
         let whose = culprit.map(|poll| poll.whose);
         let mut new = false;
         let same = |stall: &Stall| stall.worker == worker || worker.is_none() || stall.worker.is_none();
