@@ -4,7 +4,7 @@ pub(crate) mod catch;
 pub(crate) mod chunks;
 pub(crate) mod clock;
 #[cfg(test)]
-pub(crate) mod growth;
+pub(crate) mod in_time;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod threads;

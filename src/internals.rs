@@ -16,18 +16,6 @@ fn id(number: u32) -> Id {
     Id::new(number, 0)
 }
 
-fn rules() -> GateRules {
-    GateRules {
-        quiet: Duration::from_secs(5),
-        gate_timeout: Duration::from_secs(45),
-        max_in_flight: 2,
-        await_ready: false,
-        interactive: false,
-        resume_quiet: Duration::from_millis(500),
-        max_hold: Duration::from_secs(5),
-    }
-}
-
 /// Fills a queue with `tasks` in order of declaration and empties it; gives how many came out.
 pub fn queue_in_order(tasks: u32) -> u32 {
     queue(tasks, |number| number)
@@ -54,7 +42,7 @@ fn queue(tasks: u32, number: impl Fn(u32) -> u32) -> u32 {
 
 /// Looks `looks` times at a gate that a stall keeps shut; gives how often it was open.
 pub fn gate_looks(looks: u64) -> u64 {
-    let mut core = Core::new(Profile::default(), rules(), 0);
+    let mut core = Core::new(Profile::default(), GateRules::defaults(), 0);
     let mut actions = Actions::default();
     core.declare(spec(Queue::Idle), Stamp::from_duration(Duration::ZERO), &mut actions);
     let mut open = 0;
@@ -70,7 +58,7 @@ pub fn gate_looks(looks: u64) -> u64 {
 /// poll means. Gives how many completed.
 pub fn decisions(tasks: u32) -> u32 {
     let profile = Profile::default().delay(Duration::ZERO).pulse(Duration::ZERO);
-    let mut core = Core::new(profile, rules(), 0);
+    let mut core = Core::new(profile, GateRules::defaults(), 0);
     let mut actions = Actions::default();
     let now = Stamp::from_duration(Duration::ZERO);
     for _ in 0..tasks {

@@ -50,15 +50,7 @@ impl Builder {
         Builder {
             name: Cow::Borrowed("boot"),
             profile: Profile::default(),
-            gate: GateRules {
-                quiet: Duration::from_secs(5),
-                gate_timeout: Duration::from_secs(45),
-                max_in_flight: 2,
-                await_ready: false,
-                interactive: false,
-                resume_quiet: Duration::from_millis(500),
-                max_hold: Duration::from_secs(5),
-            },
+            gate: GateRules::defaults(),
             monkey: None,
             seed: None,
             runtime: None,

@@ -24,3 +24,18 @@ pub struct GateRules {
     /// slot once the gate is open.
     pub max_hold: Duration,
 }
+
+impl GateRules {
+    /// Where nothing is said; the sources of the numbers stand at the builder's methods.
+    pub(crate) fn defaults() -> GateRules {
+        GateRules {
+            quiet: Duration::from_secs(5),
+            gate_timeout: Duration::from_secs(45),
+            max_in_flight: 2,
+            await_ready: false,
+            interactive: false,
+            resume_quiet: Duration::from_millis(500),
+            max_hold: Duration::from_secs(5),
+        }
+    }
+}

@@ -246,3 +246,54 @@ fn long_task(stall: &Stall) -> LongTask {
         worker: stall.worker,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::core::Actions;
+    use crate::core::table::Spec;
+    use crate::model::gate_rules::GateRules;
+    use crate::model::profile::Profile;
+    use crate::model::queue::Queue;
+
+    use super::*;
+
+    /// I40: whoever reports copies a bounded piece each time the lock is held, and everybody once.
+    #[test]
+    fn a_piece_is_bounded_and_all_pieces_together_are_all_tasks() {
+        const TASKS: u64 = 10_000;
+        let mut core = Core::new(Profile::default(), GateRules::defaults(), 0);
+        let now = Stamp::from_duration(Duration::ZERO);
+        for _ in 0..TASKS {
+            core.declare(spec(), now, &mut Actions::default());
+        }
+        let mut walk = Walk::begin(&core, now);
+        // Declared after the walk began: none of this report's.
+        core.declare(spec(), now, &mut Actions::default());
+        let mut numbers = Vec::new();
+        loop {
+            let mut piece = Vec::new();
+            let more = walk.piece(&core, &mut piece);
+            assert!(piece.len() <= 256, "{} records in one hold of the lock", piece.len());
+            numbers.extend(piece.into_iter().map(|copied| copied.written().number));
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(numbers, Vec::from_iter(0..TASKS));
+    }
+
+    fn spec() -> Spec {
+        Spec {
+            name: "task".into(),
+            queue: Queue::Normal,
+            condition: true,
+            blocking: false,
+            timeout: None,
+            no_later_than: None,
+            never_delay: false,
+            after: Vec::new(),
+            declared_in: None,
+            invalid: None,
+        }
+    }
+}

@@ -1,8 +1,6 @@
 //! The integration tests: claims about the running governor, each citing an invariant of `DESIGN.md`.
 
 mod common;
-#[path = "../../src/base/growth.rs"]
-mod growth;
 mod gate;
 mod panics;
 mod rounds;

@@ -1,8 +1,11 @@
 //! The report: everybody is in it, it is readable whatever the names are, and it comes when it should.
 
+use std::cell::Cell;
 use std::future::pending;
+use std::rc::Rc;
 
 use afterboot::{Governor, Outcome, Queue, Report, Task, TaskReport};
+use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 use tokio_test::{assert_pending, assert_ready};
 
@@ -342,4 +345,27 @@ mod json {
         json["last_start"] = forever;
         narrow(&serde_json::from_value(json).unwrap());
     }
+}
+
+/// I40: on a current_thread runtime nobody else runs while a poll lasts.
+#[tokio::test(start_paused = true)]
+async fn the_event_loop_goes_round_while_a_long_report_is_made() {
+    let governor = fast(3);
+    for _ in 0..8_000 {
+        governor.govern(Task::new("task", || async {}));
+    }
+    let run = governor.report();
+    within(run.finished()).await;
+    let rounds = Rc::new(Cell::new(0));
+    let local = LocalSet::new();
+    let counted = Rc::clone(&rounds);
+    local.spawn_local(async move {
+        loop {
+            counted.set(counted.get() + 1);
+            tokio::task::yield_now().await;
+        }
+    });
+    let report = local.run_until(run.finished()).await;
+    assert_eq!(report.tasks.len(), 8_000);
+    assert!(rounds.get() >= 10, "{} rounds of the loop", rounds.get());
 }
