@@ -1,4 +1,4 @@
-//! Panics are survived here and nowhere else.
+//! The only place where panics are caught.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

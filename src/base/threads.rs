@@ -1,4 +1,5 @@
-//! Threads that may not be had: the blocking pool is full, or the system refuses (`RLIMIT_NPROC`, a container's limit).
+//! Threads that cannot be obtained: the blocking pool is full, or the system refuses (`RLIMIT_NPROC`, a container's
+//! limit).
 //!
 //! tokio panics where the system refuses the pool's first thread, though what was asked for stands in the pool's line then and
 //! runs as soon as there is a thread. So that panic is caught, and the pool is asked again later.

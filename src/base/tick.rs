@@ -1,4 +1,4 @@
-//! A tick: one pass of the event loop in which I/O and timers are looked at.
+//! A tick: one pass of the event loop in which I/O and timers are polled.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

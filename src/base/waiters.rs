@@ -1,4 +1,4 @@
-//! Those who wait for something, woken all at once; a waker that panics keeps nobody else asleep.
+//! A set of waiting futures that are woken together. A waker that panics does not keep the others from being woken.
 
 use std::collections::BTreeMap;
 use std::fmt;

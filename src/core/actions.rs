@@ -1,4 +1,4 @@
-//! What follows from an event, for the shell to carry out.
+//! The actions that follow from an event, for the shell to execute.
 
 use crate::base::clock::Stamp;
 use crate::model::id::Id;

@@ -1,4 +1,4 @@
-//! Normal tasks that wait for a slot behind tasks that do not end: the first of them is named, once.
+//! Starvation of normal tasks: the first one that waits for a slot behind tasks that do not end is reported, once.
 
 use std::sync::Arc;
 use std::time::Duration;

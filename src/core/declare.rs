@@ -1,4 +1,4 @@
-//! A task is declared.
+//! The declaration of a task.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -151,12 +151,12 @@ impl Core {
                 .and_then(|record| record.ties.as_ref())
                 .map_or(Vec::new(), |ties| ties.predecessors.clone())
         };
-        let mut drawn = predecessors_of(self, id);
+        let mut promoted = predecessors_of(self, id);
         // Those that run already too.
-        self.raise_all(drawn.clone(), Class::Normal);
-        while let Some(id) = drawn.pop() {
+        self.raise_all(promoted.clone(), Class::Normal);
+        while let Some(id) = promoted.pop() {
             if self.promote(id, head, now) {
-                drawn.extend(predecessors_of(self, id));
+                promoted.extend(predecessors_of(self, id));
             }
         }
     }

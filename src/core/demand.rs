@@ -1,4 +1,4 @@
-//! Somebody needs a task now.
+//! The demand of a task.
 
 use crate::base::clock::Stamp;
 use crate::core::table::Status;

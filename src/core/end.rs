@@ -1,4 +1,4 @@
-//! A task is over, or has to be: ended polls, limits, cancellation, shutdown, a runtime that went away.
+//! The end of a task: by its last poll, a limit, a cancellation, a shutdown or the loss of the runtime.
 
 use std::collections::VecDeque;
 

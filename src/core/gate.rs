@@ -1,4 +1,4 @@
-//! May the idle queue go? Pure: a function of what happened and of now.
+//! The gate of the idle queue. Pure: a function of past events and the current time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! After the opening, an application that gets busy again holds the idle starts, for a while.
+//! Holds: after the gate has opened, a busy application delays idle starts for a bounded time.
 
 use crate::base::clock::Stamp;
 use crate::model::gate_state::WaitReason;

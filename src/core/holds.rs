@@ -1,4 +1,4 @@
-//! Idle starts that are held, and those that were.
+//! The current hold and the recorded ones.
 
 use std::collections::VecDeque;
 use std::time::Duration;

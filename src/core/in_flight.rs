@@ -1,4 +1,4 @@
-//! Requests in flight: named guards, counted. No ids that an error path could mix up.
+//! Requests in flight, counted by name. There are no ids that an error path could mix up.
 
 use std::borrow::Cow;
 use std::sync::Arc;

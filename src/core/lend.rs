@@ -1,4 +1,4 @@
-//! A task that waits for another's handle lends its slot, and waits that close a cycle are refused.
+//! Lending: a task that waits for another one's handle lends its slot. A wait that would close a cycle is rejected.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Notes are written for those who listen, and what the governor spends is counted.
+//! Writes notes for event listeners and counts the governor's overhead.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who waits for whom: a task that waits lends its slot. All of it stands here, and nowhere else.
+//! The graph of waits between tasks, and the slots that they lend. Kept here only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A task is woken, and one is picked for the next poll.
+//! The wake of a task, and the choice of the task for the next poll.
 
 use std::time::Duration;
 

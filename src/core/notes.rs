@@ -1,4 +1,4 @@
-//! What the core writes down beside its decisions: notes for those who listen, and what all this has cost.
+//! What the core records beside its decisions: notes for event listeners, and the governor's overhead.
 
 use std::sync::Arc;
 use std::time::Duration;

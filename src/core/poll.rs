@@ -1,4 +1,4 @@
-//! A governed poll begins and ends.
+//! The begin and the end of a governed poll.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A governed poll while it lasts.
+//! A governed poll in progress.
 
 use crate::base::clock::Stamp;
 use crate::model::id::Id;

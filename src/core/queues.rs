@@ -1,4 +1,4 @@
-//! Into the two queues and out of them.
+//! Entering and leaving the two queues.
 
 use crate::core::table::Status;
 use crate::model::id::Id;

@@ -1,4 +1,4 @@
-//! What is heard of the application: ready, stalls, requests in flight.
+//! Input from the application: ready, stalls, requests in flight.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ impl Core {
             .collect()
     }
 
-    /// The probe saw a loop that did not come round from `start` until now.
+    /// The probe detected that a worker was blocked from `start` until now.
     pub(crate) fn saw_stall(&mut self, start: Stamp, now: Stamp, worker: Option<usize>) {
         let in_progress = self.in_progress();
         self.take_sighting(start, now, worker, &in_progress);
     }
 
-    /// The witness missed this stretch, or misses it still: the process did not run, whoever was polled.
+    /// The witness missed this period, or still misses it: the process did not run, whatever was being polled.
     pub(crate) fn process_stopped(&mut self, stop: Stop) {
         if let Some(Stop { start, end }) = self.stops.learn(stop) {
             let length = end.since(start);
@@ -43,7 +43,8 @@ impl Core {
         }
     }
 
-    /// Whether the witness is there. Where it is not, nobody knows a stop from a long poll, and nobody is named.
+    /// Whether the witness is running. Without it a stop cannot be distinguished from a long poll, and nothing is
+    /// attributed.
     pub(crate) fn attended(&mut self, attended: bool) {
         self.stalls.unattributed = !attended;
     }

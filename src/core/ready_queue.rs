@@ -1,4 +1,4 @@
-//! Who is next among the tasks of one queue that may start.
+//! An ordered queue of the tasks of one class that may start.
 
 use std::collections::{BTreeSet, VecDeque};
 

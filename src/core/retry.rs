@@ -1,4 +1,4 @@
-//! A task that is tried again: it rests without a slot, then takes its turn.
+//! Retried tasks: they wait without a slot, then queue again.
 
 use std::time::Duration;
 

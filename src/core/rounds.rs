@@ -1,4 +1,4 @@
-//! When each worker's loop came round. Pure.
+//! When each worker last returned to its event loop. Pure.
 //!
 //! tokio publishes a worker's counters when it parks and every 61 rounds of its loop. A worker that yields again and again
 //! comes round every few milliseconds while its counters stand still, and would look as if one poll held it. So whoever
@@ -28,7 +28,7 @@ impl Counters {
     }
 }
 
-/// A stretch in which a worker's loop did not come round.
+/// A period in which a worker did not return to its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) worker: usize,

@@ -1,4 +1,4 @@
-//! The state of the core, and what time alone changes.
+//! The state of the core, and what changes by time alone.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -62,7 +62,7 @@ pub(crate) struct Core {
     pub(super) stops: Stops,
     pub(super) delay_injector: Option<DelayInjector>,
     pub(super) phase: Phase,
-    /// Nobody can declare a task any more.
+    /// No task can be declared any more.
     pub(super) deserted: bool,
     /// Tasks that hold a slot.
     pub(super) running: usize,

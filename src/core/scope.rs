@@ -1,4 +1,4 @@
-//! Which tasks the report speaks of, and how many of them have not started or ended.
+//! The scope of the report, and how many of its tasks have not started or ended.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The run is sealed, and somebody waits for its end.
+//! Closing the scope of the run, and waiting for its end.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};

@@ -1,4 +1,4 @@
-//! Long tasks as they are seen, and who held the loop. Pure.
+//! Long tasks and their attribution. Pure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const NEAR: usize = 256;
 /// Polls shorter than this cannot be the greater part of a long task.
 pub(crate) const WORTH_REMEMBERING: Duration = Duration::from_millis(10);
 
-/// A stretch in which a worker's loop did not come round.
+/// A period in which a worker was blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stall {
     pub(crate) start: Stamp,
@@ -78,7 +78,7 @@ pub(crate) struct Stalls {
     seen: VecDeque<Stall>,
     forgotten: u64,
     polls: VecDeque<Poll>,
-    /// Nobody can tell whether the process ran: see the witness.
+    /// It is unknown whether the process ran: see the witness.
     pub(crate) unattributed: bool,
     /// On multi_thread a poll on a thread that is no worker keeps no loop.
     pub(crate) on_workers_only: bool,

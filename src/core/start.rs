@@ -1,4 +1,4 @@
-//! Who starts next.
+//! The choice of the next start.
 
 use crate::base::clock::Stamp;
 use crate::core::table::Status;

@@ -1,4 +1,4 @@
-//! Normal tasks must not keep the idle queue out for ever.
+//! Starvation of idle tasks by normal ones, and its end.
 
 use crate::base::clock::Stamp;
 

@@ -1,4 +1,4 @@
-//! Normal tasks that wait for a slot, and those that were named for it.
+//! The record of starved normal tasks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

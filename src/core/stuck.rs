@@ -1,4 +1,4 @@
-//! A poll that holds the lane for too long: the lane goes on without it.
+//! Stuck polls: a poll that blocks the lane for too long is bypassed.
 
 use std::time::Duration;
 

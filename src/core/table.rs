@@ -1,4 +1,4 @@
-//! What is known of each declared task, one record a task.
+//! The table of declared tasks, one record per task.
 
 mod segment;
 
@@ -150,7 +150,7 @@ pub(crate) struct Record {
     pub(crate) start_counted: bool,
     /// As declared.
     pub(crate) queue: Queue,
-    /// The queue it waits in: a predecessor is drawn into the more urgent queue of its successors.
+    /// The queue it waits in: a predecessor is promoted to the more urgent queue of its successors.
     pub(crate) line: Queue,
     /// Set by the table, which counts.
     status: Status,

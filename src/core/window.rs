@@ -1,4 +1,4 @@
-//! The quiet window: a stretch without a long task and with few requests in flight. Pure.
+//! The quiet window: a period without a long task and with few requests in flight. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) enum Disturbance {
 /// What the window says now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Too much is in flight; nobody knows until when.
+    /// Too many requests are in flight, for an unknown time.
     Busy { requests: Arc<str> },
     /// Nothing disturbs at present; quiet enough at `until`.
     Settling { until: Stamp },

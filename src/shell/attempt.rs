@@ -1,4 +1,4 @@
-//! One run of one task: the closure is called, its future polled and dropped, and no panic gets out.
+//! One attempt of a task: calls the closure, polls and drops its future, and catches panics.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What is being polled on this thread: which governed task, if any.
+//! The governed task that is being polled on this thread, if any.
 
 use std::cell::Cell;
 use std::future::poll_fn;

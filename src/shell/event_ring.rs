@@ -1,4 +1,4 @@
-//! The last events, for those who listen.
+//! The buffer of the last events, for listeners.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A task whose value type is not known.
+//! A task with its value type erased.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

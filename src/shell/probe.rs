@@ -1,5 +1,4 @@
-//! The probe: one task that looks whether the loops come round. It runs while an idle task waits for the gate
-//! and not a moment longer.
+//! The probe: one task that detects blocked workers. It runs only while an idle task waits for the gate.
 
 use std::sync::Arc;
 

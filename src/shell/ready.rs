@@ -1,4 +1,4 @@
-//! From a waker to the lane: which slots have been woken.
+//! The set of woken slots, between wakers and the lane.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};

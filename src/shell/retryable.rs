@@ -1,4 +1,4 @@
-//! Tasks that are tried again. Feature `retry`.
+//! Retried tasks. Feature `retry`.
 
 use std::error::Error;
 use std::fmt;

@@ -91,7 +91,7 @@ impl Shared {
         }
     }
 
-    /// The loop of the worker that this code runs on has come round: what it did until now was no long task.
+    /// The worker that this code runs on has returned to its event loop: what it did until now was no long task.
     pub(crate) fn came_round(&self, now: Stamp) {
         if let Some(workers) = &self.workers {
             workers.came_round(self.clock.instant(now));

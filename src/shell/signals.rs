@@ -1,4 +1,4 @@
-//! Futures of the application's that tell the gate something: `ready_when` and `interactive_when`.
+//! The application's futures that act on the gate: `ready_when` and `interactive_when`.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! What runs beside the callers of a governor is started here.
+//! Starts the tasks and threads of a governor.
 
 use std::sync::Arc;
 

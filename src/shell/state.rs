@@ -1,4 +1,4 @@
-//! What stands behind the governor's one lock, and what is left to do once the lock is released.
+//! The state behind the governor's one lock, and the effects that follow once the lock is released.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

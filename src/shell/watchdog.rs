@@ -1,4 +1,4 @@
-//! The watchdog: on a multi_thread runtime, a poll that holds the lane for too long is left behind.
+//! The watchdog: on a multi_thread runtime it replaces a lane whose poll is stuck.
 
 use std::sync::Arc;
 

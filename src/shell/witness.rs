@@ -137,7 +137,7 @@ fn run() {
 /// What the witness knows.
 #[derive(Debug)]
 pub(crate) struct Testimony {
-    /// False where no thread could be had: then nobody can tell a stop from a long poll.
+    /// False if no thread could be obtained: then a stop cannot be distinguished from a long poll.
     pub(crate) attended: bool,
     /// The stretches it missed, as far as they are new, and the one it misses now.
     pub(crate) missed: Vec<(Instant, Instant)>,

@@ -1,4 +1,5 @@
-//! The workers of a multi_thread runtime: their counters, and when each came round. One for all governors of a runtime.
+//! The workers of a multi_thread runtime: their counters, and when each last returned to its event loop. One for all
+//! governors of a runtime.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -85,7 +86,7 @@ fn find(all: &[Weak<Workers>], runtime: Id) -> Option<Arc<Workers>> {
     all.iter().filter_map(Weak::upgrade).find(|workers| workers.runtime == runtime)
 }
 
-/// The loop of the worker that this code runs on has come round, whatever its runtime.
+/// The worker that this code runs on has returned to its event loop, in whatever runtime.
 pub(crate) fn came_round_here() {
     let Ok(runtime) = Handle::try_current() else { return };
     let known = find(&ALL.lock().unwrap_or_else(PoisonError::into_inner), runtime.id());
@@ -102,7 +103,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The stretches of a long task's length in which a worker's loop did not come round, as far as they are new.
+    /// The new periods of a long task's length in which a worker was blocked.
     pub(crate) fn look(&mut self, now: Instant) -> Vec<Gap> {
         // That the probe is polled here shows that this worker's loop has come round too.
         self.workers.came_round(now);

@@ -161,7 +161,7 @@ async fn the_monkey_is_given_the_name_under_which_a_task_is_shown() {
     }
 }
 
-/// I39, I24: who froze the application, which start was held because of it.
+/// I39, I24: the attribution of a long task, and of the start that it held.
 #[tokio::test(start_paused = true)]
 async fn a_long_task_is_that_of_the_one_that_made_it() {
     let governor = Governor::builder().profile(Profile::default().pulse(ms(0))).build().unwrap();

@@ -1,4 +1,4 @@
-//! Who froze the application: observed futures, spans, the sampler.
+//! Attribution of long tasks: observed futures, spans, the sampler.
 
 use std::sync::mpsc;
 use std::time::Duration;

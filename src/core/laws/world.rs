@@ -23,7 +23,7 @@ use crate::model::queue::Queue;
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) id: Id,
-    /// Where it waits: a predecessor is drawn into the queue of its successors.
+    /// Where it waits: a predecessor is promoted to the queue of its successors.
     pub(super) line: Queue,
     pub(super) head: bool,
     class: Class,

@@ -1,4 +1,4 @@
-//! When a task was polled, where that is recorded.
+//! The recorded polls of a task.
 
 use std::time::Duration;
 

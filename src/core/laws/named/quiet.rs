@@ -23,7 +23,7 @@ fn an_idle_task_that_comes_later_waits_for_a_window_of_its_own() {
     assert_eq!(opened_by(&world), Some(OpenedBy::Quiet));
 }
 
-/// I12: an idle task that is drawn into the normal queue does not wait for the gate any more.
+/// I12: an idle task that is promoted to the normal queue does not wait for the gate any more.
 #[test]
 fn the_timeout_counts_from_the_first_idle_task_that_still_waits() {
     let events = [idle().now(), Wait(40_000), normal().after(&[0]), idle().now(), Wait(44_999), TURN];
