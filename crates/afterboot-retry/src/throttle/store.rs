@@ -28,7 +28,7 @@ impl<'a> FileStore<'a> {
     /// Reads the value and replaces it by what `decide` returns, if anything, under the lock.
     ///
     /// The lock is on a separate file: the file of the value is replaced, and a lock on the old one would exclude no one.
-    /// It is released when the file is closed, so also when the process dies.
+    /// It is released here, and by the system when the process dies.
     pub(super) fn update(&self, decide: impl FnOnce(Option<&str>) -> Option<String>) -> Answer {
         let lock = match self.lock_file() {
             Ok(lock) => lock,
@@ -39,10 +39,12 @@ impl<'a> FileStore<'a> {
             Err(TryLockError::WouldBlock) => return Answer::Busy,
             Err(TryLockError::Error(error)) => return Answer::Broken(error),
         }
-        match self
+        let updated = self
             .read()
-            .and_then(|stored| decide(stored.as_deref()).map_or(Ok(()), |value| self.replace(&value)))
-        {
+            .and_then(|stored| decide(stored.as_deref()).map_or(Ok(()), |value| self.replace(&value)));
+        // Not by closing alone: a child that another thread is forking holds the file open until it executes its program.
+        drop(lock.unlock());
+        match updated {
             Ok(()) => Answer::Done,
             Err(error) => Answer::Broken(error),
         }
@@ -68,10 +70,8 @@ impl<'a> FileStore<'a> {
 
     /// A reader sees the old value or the new one, never half of one, and so does the next start after a power cut.
     fn replace(&self, value: &str) -> io::Result<()> {
-        let folder = match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        // Empty for a name alone, which stands for the current folder.
+        let folder = self.path.parent().unwrap_or(Path::new(""));
         // A path that is a folder would be found out by the rename only, after a file was written beside it.
         if fs::metadata(self.path).is_ok_and(|found| found.is_dir()) {
             return Err(io::ErrorKind::IsADirectory.into());

@@ -120,8 +120,31 @@ fn whoever_finds_the_lock_held_leaves_the_decision_to_its_holder() {
     lock.lock().unwrap();
     let busy = ReportDecision::Silent(Silence::DecidedElsewhere);
     assert_eq!(throttle(&path).should_report_at("app", day(1)), busy);
-    drop(lock);
+    lock.unlock().unwrap();
     assert!(reports(&throttle(&path), 1));
+}
+
+/// R19: a child that is forked during a decision inherits the lock's file until it executes its program.
+#[test]
+fn a_decision_is_not_silenced_by_children_that_start_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| {
+            for _ in 0..50 {
+                let child = Command::new(std::env::current_exe().unwrap())
+                    .arg("--list")
+                    .stdout(Stdio::null())
+                    .spawn();
+                child.unwrap().wait().unwrap();
+            }
+        });
+        let mut day = 6144;
+        while !starting.is_finished() {
+            let throttle = throttle(&folder.path().join("last"));
+            assert!(reports(&throttle, day), "day {day}");
+            day += 3;
+        }
+    });
 }
 
 const STORE: &str = "AFTERBOOT_RETRY_TEST_STORE";
@@ -135,6 +158,21 @@ fn child_of_the_shared_store() {
     let throttle = throttle(Path::new(&path));
     let reported = (0..50).filter(|_| reports(&throttle, 6144)).count();
     fs::write(format!("{path}.{}", std::process::id()), reported.to_string()).unwrap();
+}
+
+/// R19: the child does not share the folder of this process.
+#[test]
+fn a_store_that_is_a_name_alone_lies_in_the_current_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["throttle::child_of_the_shared_store", "--exact"])
+        .env(STORE, "last")
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(child.unwrap().success());
+    assert_eq!(fs::read_to_string(folder.path().join("last")).unwrap(), "6144");
 }
 
 /// R19.
