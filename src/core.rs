@@ -38,6 +38,8 @@ pub(crate) mod stalls;
 pub(crate) mod stops;
 mod sealed;
 mod scope;
+mod lifecycle;
+mod outcomes;
 mod listen;
 mod notes;
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
+use crate::core::table::Stuck;
 use crate::model::id::Id;
 use crate::model::name::Name;
 
 use super::actions::Actions;
+use super::lifecycle::Phase;
 use super::notes::Note;
-use super::scheduler::{Core, Phase};
+use super::scheduler::Core;
 use super::starved::Starved;
 
 /// Twice as long as it takes until a running task is named: by then those that hold the slots have been.
@@ -23,20 +25,20 @@ const KEPT: usize = 256;
 impl Core {
     /// The first of the normal queue has its slot: those behind it wait anew.
     pub(super) fn normal_queue_moved(&mut self) {
-        self.normal_starvation.since = None;
-        self.normal_starvation.reported = false;
+        self.starvation.normal.since = None;
+        self.starvation.normal.reported = false;
     }
 
     /// Notes since when no normal task could start, and names the first of them when that has lasted.
     pub(super) fn watch_normal_starvation(&mut self, now: Stamp, actions: &mut Actions) {
-        if self.normal.is_empty() || self.phase != Phase::Open || self.has_a_slot() {
+        if self.normal.is_empty() || self.lifecycle.phase != Phase::Open || self.has_a_slot() {
             return self.normal_queue_moved();
         }
-        let since = *self.normal_starvation.since.get_or_insert(now);
-        if self.normal_starvation.reported || now < since.after(STARVED) {
+        let since = *self.starvation.normal.since.get_or_insert(now);
+        if self.starvation.normal.reported || now < since.after(STARVED) {
             return;
         }
-        self.normal_starvation.reported = true;
+        self.starvation.normal.reported = true;
         let Some(first) = self.normal.first() else { return };
         let record = self.table.live(first);
         if std::mem::replace(&mut record.starved, true) {
@@ -50,10 +52,10 @@ impl Core {
         let more = holders.len().saturating_sub(HOLDERS);
         holders.truncate(HOLDERS);
         let starved = Starved { name, number, since, reported_at: now, behind: holders, more };
-        if self.normal_starvation.starved.len() == KEPT {
-            self.normal_starvation.starved.pop_front();
+        if self.starvation.normal.starved.len() == KEPT {
+            self.starvation.normal.starved.pop_front();
         }
-        self.normal_starvation.starved.push_back(Arc::new(starved.clone()));
+        self.starvation.normal.starved.push_back(Arc::new(starved.clone()));
         self.note(Note::Starved(Box::new(starved.clone())));
         actions.starved = Some(Box::new(starved));
     }
@@ -61,30 +63,32 @@ impl Core {
     /// Number and name of a task that holds a slot and does not lend it.
     fn holds_a_slot(&self, id: Id) -> Option<(u64, Name)> {
         let record = self.table.get(id)?;
-        let holds = record.status().runs() && !record.stuck;
+        let holds = record.status().runs() && record.stuck != Stuck::Now;
         (holds && !self.loans.lends(id)).then(|| (record.number, record.name.clone()))
     }
 
     /// When the first of those that wait for a slot is named.
     pub(super) fn normal_starvation_at(&self) -> Option<Stamp> {
-        self.normal_starvation
+        self.starvation
+            .normal
             .since
-            .filter(|_| !self.normal_starvation.reported)
+            .filter(|_| !self.starvation.normal.reported)
             .map(|since| since.after(STARVED))
     }
 
     /// Tasks that were named because they waited for a slot for too long; the last 256.
     pub(crate) fn starved(&self) -> impl Iterator<Item = &Arc<Starved>> {
-        self.normal_starvation.starved.iter()
+        self.starvation.normal.starved.iter()
     }
 
     /// The one that waits now, if it was named.
     pub(crate) fn starved_now(&self) -> Option<&Starved> {
         let first = self.table.get(self.normal.first()?)?;
-        self.normal_starvation
+        self.starvation
+            .normal
             .starved
             .back()
             .map(Arc::as_ref)
-            .filter(|starved| self.normal_starvation.reported && starved.number == first.number)
+            .filter(|starved| self.starvation.normal.reported && starved.number == first.number)
     }
 }

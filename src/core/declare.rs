@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::base::clock::Stamp;
-use crate::core::table::{After, ComesAfter, Record, Spec, Status, Successor};
+use crate::core::table::{After, ComesAfter, Record, Spec, Start, Status, Successor};
 use crate::model::id::Id;
 use crate::model::outcome::{Outcome, SkipReason};
 use crate::model::queue::Queue;
 
 use super::actions::Actions;
+use super::lifecycle::Phase;
 use super::notes::Note;
-use super::scheduler::{Core, Phase, Timer};
+use super::scheduler::{Core, Timer};
 use super::turn::Class;
 
 impl Core {
@@ -44,7 +45,6 @@ impl Core {
         }
         let id = self.table.insert(record);
         let verdict = self.tie(id, after, verdict);
-        self.unended += 1;
         self.note(Note::Declared(id));
         self.next_start.get_or_insert_with(|| now.after(self.profile.delay));
         if queue == Queue::Idle {
@@ -75,7 +75,7 @@ impl Core {
 
     /// What is known of the outcome before any predecessor is looked at.
     fn verdict(&self, condition: bool, invalid: Option<Box<str>>) -> Option<Outcome> {
-        match (invalid, self.phase) {
+        match (invalid, self.lifecycle.phase) {
             (Some(why), _) => Some(Outcome::Invalid(why.into())),
             (None, Phase::Closed(why)) => Some(Outcome::Cancelled(why)),
             (None, Phase::Open) if !condition => Some(Outcome::Skipped(SkipReason::Condition)),
@@ -93,7 +93,7 @@ impl Core {
             let outcome = known.map_or(told, |record| record.outcome.clone());
             let name = known.map_or("a task that is no longer listed".into(), |record| record.name.clone());
             let number = known.map(|record| record.number);
-            let excluded_from_started = known.is_some_and(|record| record.excluded_from_started);
+            let excluded_from_started = known.is_some_and(|record| record.start == Start::Excluded);
             let awaits_the_end =
                 known.is_some_and(|record| record.awaits_the_end && record.outcome.is_none());
             // Forgotten, it has ended; where even its handle did not know how when it was asked, not as it should.
@@ -104,7 +104,9 @@ impl Core {
                 verdict = Some(Outcome::Skipped(SkipReason::Predecessor(name.shared())));
             }
             let record = self.table.live(id);
-            record.excluded_from_started |= excluded_from_started;
+            if excluded_from_started {
+                record.start = Start::Excluded;
+            }
             record.awaits_the_end |= awaits_the_end;
             let ties = record.ties_mut();
             comes_after.names.push(name);

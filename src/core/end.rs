@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use crate::base::clock::Stamp;
-use crate::core::table::{Status, Successor};
+use crate::core::table::{Status, Stuck, Successor};
 use crate::model::id::Id;
 use crate::model::monkey::Delivery;
 use crate::model::outcome::{CancelReason, Outcome, SkipReason};
 use crate::model::queue::Queue;
 
 use super::actions::{Actions, AfterPoll, Resolve};
+use super::lifecycle::Phase;
 use super::notes::Note;
-use super::scheduler::{Core, Phase, Timer};
+use super::scheduler::{Core, Timer};
 
 /// How many places a shutdown looks at before the lock is let go.
 const AT_ONCE: usize = 1024;
@@ -61,7 +62,6 @@ impl Core {
         self.table.set_status(id, Status::Detached);
         let name = self.table.live(id).name.clone();
         actions.resolve.push(Resolve { id, name, outcome: outcome.clone(), still_running: true });
-        self.detached += 1;
         self.close(id, outcome, now, actions);
     }
 
@@ -119,7 +119,7 @@ impl Core {
         self.note(Note::Ended(id, outcome.clone()));
         let record = self.table.live(id);
         record.outcome = Some(outcome);
-        actions.run_changed |= self.scope.ended(record) || self.phase != Phase::Open;
+        actions.run_changed |= self.scope.ended(record) || self.lifecycle.phase != Phase::Open;
         if let Some(ties) = &record.ties {
             for (at, timer) in [(ties.deadline, Timer::Timeout), (ties.no_later, Timer::NoLaterThan)] {
                 if let Some(at) = at {
@@ -144,7 +144,6 @@ impl Core {
     /// An detached task has returned at last.
     fn release(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
         self.table.live(id).finished = Some(now);
-        self.detached -= 1;
         self.vacate(id);
         self.ended(id);
         self.retire(id);
@@ -155,13 +154,11 @@ impl Core {
         self.loans.waiter_is_over(id);
         self.not_woken(id);
         self.table.set_status(id, Status::Ended);
-        self.unended -= 1;
     }
 
     pub(super) fn vacate(&mut self, id: Id) {
-        self.running -= 1;
         if self.table.live(id).line == Queue::Idle {
-            self.idle_running -= 1;
+            self.idle_tasks.running -= 1;
         }
     }
 
@@ -202,7 +199,7 @@ impl Core {
         let Some(record) = self.table.get_mut(id) else { return };
         match record.status() {
             Status::Ended | Status::Detached => {}
-            Status::Running if record.blocking || record.stuck => {
+            Status::Running if record.blocking || record.stuck == Stuck::Now => {
                 self.leave_running(id, Outcome::Abandoned, now, actions);
             }
             Status::Running => {
@@ -219,9 +216,9 @@ impl Core {
     /// From now on nothing starts. What is queued is cancelled in pieces, so that a million tasks do not hold
     /// the lock at once: by the lane, a piece a tick, and by whoever waits for the shutdown.
     pub(crate) fn close_for(&mut self, why: CancelReason, actions: &mut Actions) {
-        if self.phase == Phase::Open {
-            self.phase = Phase::Closed(why);
-            self.cancelled_to = Some(0);
+        if self.lifecycle.phase == Phase::Open {
+            self.lifecycle.phase = Phase::Closed(why);
+            self.lifecycle.cancelled_to = Some(0);
             self.note(Note::ShuttingDown);
             actions.lane = true;
         }
@@ -229,7 +226,9 @@ impl Core {
 
     /// Cancels unstarted tasks, a piece at a time. True where there is more.
     pub(crate) fn cancel_piece(&mut self, now: Stamp, actions: &mut Actions) -> bool {
-        let (Phase::Closed(why), Some(from)) = (self.phase, self.cancelled_to) else { return false };
+        let (Phase::Closed(why), Some(from)) = (self.lifecycle.phase, self.lifecycle.cancelled_to) else {
+            return false;
+        };
         let end = from.saturating_add(AT_ONCE).min(self.table.places());
         for place in from..end {
             let Some(id) = self.table.id_at(place) else { continue };
@@ -242,8 +241,8 @@ impl Core {
                 self.end(id, Outcome::Cancelled(why), now, actions);
             }
         }
-        self.cancelled_to = Some(end).filter(|end| *end < self.table.places());
-        self.cancelled_to.is_some()
+        self.lifecycle.cancelled_to = Some(end).filter(|end| *end < self.table.places());
+        self.lifecycle.cancelled_to.is_some()
     }
 
     /// The shutdown's deadline: what can be dropped is cancelled, the rest is abandoned.
@@ -253,7 +252,7 @@ impl Core {
 
     /// The same, without the task that waits for it.
     pub(crate) fn end_running_but(&mut self, but: Option<Id>, now: Stamp, actions: &mut Actions) {
-        let Phase::Closed(why) = self.phase else { return };
+        let Phase::Closed(why) = self.lifecycle.phase else { return };
         let mut running = self.table.running().to_vec();
         // As they stand in the table: so two runs do the same.
         running.sort_unstable();
@@ -280,7 +279,7 @@ impl Core {
 
     /// How many tasks have started and have an unresolved handle, whether they hold a slot or are stuck.
     pub(crate) fn running_unresolved(&self) -> usize {
-        self.running + self.stuck.len() - self.detached
+        self.table.count(Status::Running)
     }
 
     /// The same for a task that waits for them: itself left out, and all that await the end as it does.

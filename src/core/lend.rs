@@ -80,7 +80,7 @@ impl Core {
 
     /// How many running tasks lend their slot: one that is stuck has none to lend.
     pub(super) fn lending(&self) -> usize {
-        let stuck = self.stuck.iter().filter(|polling| self.loans.lends(polling.id));
+        let stuck = self.polls.stuck.iter().filter(|polling| self.loans.lends(polling.id));
         self.loans.len() - stuck.count()
     }
 

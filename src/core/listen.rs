@@ -17,17 +17,17 @@ impl Core {
     }
 
     pub(super) fn note(&mut self, note: Note) {
-        if self.listening {
-            self.notes.push(note);
+        if self.journal.listening {
+            self.journal.notes.push(note);
         }
     }
 
     /// Begins or ends to write notes.
     pub(crate) fn listen(&mut self, listening: bool) {
-        self.listening = listening;
+        self.journal.listening = listening;
     }
 
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
+        std::mem::take(&mut self.journal.notes)
     }
 }

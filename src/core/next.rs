@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
+use crate::core::table::Stuck;
 use crate::model::id::Id;
 
 use super::actions::Actions;
-use super::scheduler::{Core, Phase};
+use super::lifecycle::Phase;
+use super::scheduler::Core;
 use super::turn::{Charge, Class, Turn, Woken};
 
 impl Core {
@@ -14,7 +16,7 @@ impl Core {
     /// is left to poll: who is inside a stuck poll is polled once more when that has returned.
     pub(crate) fn woken(&mut self, id: Id, at: Option<Stamp>) -> bool {
         let Some(record) = self.table.get_mut(id) else { return false };
-        let runs = record.status().runs() && !record.stuck;
+        let runs = record.status().runs() && record.stuck != Stuck::Now;
         if !runs || std::mem::replace(&mut record.woken, true) {
             return false;
         }
@@ -35,13 +37,13 @@ impl Core {
     /// Whom the lane polls now. A start gets its slot with that.
     pub(crate) fn next(&mut self, now: Stamp, actions: &mut Actions) -> Option<Turn> {
         let mut ordinary = self.ordinary_start(now);
-        if self.turns.anyone_woken() && self.running >= self.profile.concurrency {
+        if self.turns.anyone_woken() && self.slots_held() >= self.profile.concurrency {
             ordinary = ordinary.filter(|(_, class)| !self.turns.holds_back(*class));
         }
         let demanded = self.is_anyone_demanded();
         // So that a slot gets free for the normal task.
         let idle_counts = !self.turns.woken[Class::Idle as usize].is_empty()
-            && self.phase == Phase::Open
+            && self.lifecycle.phase == Phase::Open
             && !self.normal.is_empty()
             && !self.has_a_slot();
         let start = ordinary.map(|(_, class)| class);

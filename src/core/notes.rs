@@ -62,3 +62,10 @@ impl Cost {
         }
     }
 }
+
+/// What happened, for those who listen; empty where nobody does.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    pub(super) notes: Vec<Note>,
+    pub(super) listening: bool,
+}

@@ -15,12 +15,12 @@ impl Core {
     /// The lane polls this task from now on.
     pub(crate) fn poll_begins(&mut self, id: Id, worker: Option<usize>, now: Stamp) {
         let charge = self.take_charge();
-        self.polling = Some(Polling { id, since: now, worker, woken: None, charge });
+        self.polls.now = Some(Polling { id, since: now, worker, woken: None, charge });
     }
 
     /// When the poll that has just begun was asked for.
     pub(crate) fn poll_was_asked_for(&mut self, woken: Option<Stamp>) {
-        if let Some(polling) = &mut self.polling {
+        if let Some(polling) = &mut self.polls.now {
             polling.woken = woken;
         }
     }

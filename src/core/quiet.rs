@@ -10,15 +10,16 @@ use crate::core::stops::{Stop, Stops};
 use crate::model::id::Id;
 
 use super::actions::Actions;
+use super::lifecycle::Phase;
 use super::notes::Note;
 use super::polling::Polling;
-use super::scheduler::{Core, Phase};
+use super::scheduler::Core;
 
 impl Core {
     /// Who is polled now, for attribution; polls that were left behind go on too.
     fn in_progress(&self) -> Vec<Poll> {
-        let polls = self.polling.iter().chain(&self.stuck);
-        polls
+        self.polls
+            .iter()
             .filter_map(|&Polling { id, since, worker, .. }| {
                 let record = self.table.get(id)?;
                 let whose = Whose::Governed(record.line);
@@ -60,7 +61,7 @@ impl Core {
 
     /// How much of what a poll took until now was its own.
     pub(crate) fn own_time(&self, id: Id, took: Duration, now: Stamp) -> Duration {
-        let polling = self.polling.iter().chain(&self.stuck).find(|polling| polling.id == id);
+        let polling = self.polls.of(id);
         let lost = polling.map_or(Duration::ZERO, |polling| {
             now.since(polling.since).saturating_sub(self.stops.ran(polling.since, now))
         });
@@ -127,7 +128,7 @@ impl Core {
     }
 
     pub(crate) fn wants_probe(&self) -> bool {
-        self.idle_unstarted > 0 && self.phase == Phase::Open
+        self.idle_tasks.unstarted > 0 && self.lifecycle.phase == Phase::Open
     }
 
     /// A request of the application begins.
@@ -149,7 +150,7 @@ impl Core {
 
     /// While an idle task waits, what is over the limit is kept by name, as it stands.
     fn tell_the_window(&mut self, now: Stamp) {
-        if self.in_flight.total() > self.gate.rules().max_in_flight && self.idle_unstarted > 0 {
+        if self.in_flight.total() > self.gate.rules().max_in_flight && self.idle_tasks.unstarted > 0 {
             let held = self.in_flight.describe();
             self.gate.window_mut().in_flight_over(held, now);
         }
@@ -161,17 +162,17 @@ impl Core {
 
     /// An idle task waits from now on: with the first one, somebody begins to look whether it is quiet.
     pub(super) fn idle_joins(&mut self, now: Stamp) {
-        if self.idle_unstarted == 0 {
+        if self.idle_tasks.unstarted == 0 {
             self.gate.idle_waits(now);
         }
-        self.idle_unstarted += 1;
+        self.idle_tasks.unstarted += 1;
         self.tell_the_window(now);
     }
 
     /// An idle task waits no more: with the last one, nobody looks.
     pub(super) fn idle_leaves(&mut self, now: Stamp) {
-        self.idle_unstarted -= 1;
-        if self.idle_unstarted == 0 {
+        self.idle_tasks.unstarted -= 1;
+        if self.idle_tasks.unstarted == 0 {
             self.gate.no_idle_waits(now);
         }
     }

@@ -9,7 +9,8 @@ use crate::model::outcome::{CancelReason, Outcome};
 use crate::model::queue::Queue;
 
 use super::actions::{Actions, AfterPoll};
-use super::scheduler::{Core, Phase, Timer};
+use super::lifecycle::Phase;
+use super::scheduler::{Core, Timer};
 
 impl Core {
     /// An attempt failed, and the next one comes `after` a rest: without a slot, unless something ends the task.
@@ -23,7 +24,7 @@ impl Core {
     ) -> AfterPoll {
         let record = self.table.live(id);
         let deadline = record.ties.as_ref().and_then(|ties| ties.deadline);
-        let ends = match self.phase {
+        let ends = match self.lifecycle.phase {
             Phase::Closed(why) => Some(Outcome::Cancelled(why)),
             Phase::Open if record.cancel_asked => Some(Outcome::Cancelled(CancelReason::Requested)),
             Phase::Open if deadline.is_some_and(|at| now >= at) => {

@@ -1,6 +1,5 @@
 //! The state of the core, and what changes by time alone.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::clock::Stamp;
@@ -14,23 +13,18 @@ use super::delay::DelayInjector;
 use super::gate::Gate;
 use super::holds::Holds;
 use super::in_flight::InFlight;
+use super::lifecycle::{Lifecycle, Phase};
 use super::loans::Loans;
-use super::notes::{Cost, Note};
-use super::polling::Polling;
+use super::notes::{Cost, Journal, Note};
+use super::outcomes::Outcomes;
+use super::polling::Polls;
 use super::ready_queue::ReadyQueue;
 use super::scope::Scope;
 use super::stalls::Stalls;
-use super::starved::NormalStarvation;
+use super::starved::{IdleTasks, Starvation};
 use super::stops::Stops;
 use super::table::Table;
 use super::turn::Turns;
-
-/// Whether new tasks are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    Open,
-    Closed(CancelReason),
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
@@ -61,45 +55,23 @@ pub(crate) struct Core {
     pub(super) stalls: Stalls,
     pub(super) stops: Stops,
     pub(super) delay_injector: Option<DelayInjector>,
-    pub(super) phase: Phase,
-    /// No task can be declared any more.
-    pub(super) deserted: bool,
-    /// Tasks that hold a slot.
-    pub(super) running: usize,
-    /// Of those, the ones whose handle is resolved already.
-    pub(super) detached: usize,
-    /// Tasks whose handle is not resolved or whose code may still run.
-    pub(super) unended: usize,
-    /// Idle tasks that have not started.
-    pub(super) idle_unstarted: usize,
-    /// Idle tasks that hold a slot.
-    pub(super) idle_running: usize,
-    /// Since when the idle queue has been kept from every slot by normal tasks.
-    pub(super) starving: Option<Stamp>,
-    /// The same of normal tasks, which nobody helps.
-    pub(super) normal_starvation: NormalStarvation,
+    pub(super) lifecycle: Lifecycle,
+    pub(super) idle_tasks: IdleTasks,
+    pub(super) starvation: Starvation,
     pub(super) holds: Holds,
     /// Records to forget.
     pub(super) retired: Vec<Id>,
     /// No ordinary start before this moment: the delay, then the pulse.
     pub(super) next_start: Option<Stamp>,
-    pub(super) polling: Option<Polling>,
-    /// Polls that the lane has given up and that have not returned.
-    pub(super) stuck: Vec<Polling>,
+    pub(super) polls: Polls,
     /// Running tasks that wait for others: they lend their slots.
     pub(super) loans: Loans,
     /// When each running task started, for naming the slow ones; those that have ended fall out at the front.
     pub(super) starts: VecDeque<(Stamp, Id)>,
-    /// Up to which place a shutdown has cancelled what was queued; none where there is nothing to cancel.
-    pub(super) cancelled_to: Option<usize>,
-    /// What happened, for those who listen; empty where nobody does.
-    pub(super) notes: Vec<Note>,
-    pub(super) listening: bool,
+    pub(super) journal: Journal,
     pub(super) records_segments: bool,
     pub(super) scope: Scope,
-    /// What the application itself counts: name, whether it went well, when.
-    pub(super) outcomes: VecDeque<(Cow<'static, str>, bool, Stamp)>,
-    pub(super) outcomes_forgotten: u64,
+    pub(super) outcomes: Outcomes,
     /// What the governor itself has spent.
     pub(super) cost: Cost,
     pub(super) seed: u64,
@@ -122,29 +94,19 @@ impl Core {
             stalls: Stalls::default(),
             stops: Stops::default(),
             delay_injector,
-            phase: Phase::Open,
-            deserted: false,
-            running: 0,
-            detached: 0,
-            unended: 0,
-            idle_unstarted: 0,
-            idle_running: 0,
-            starving: None,
-            normal_starvation: NormalStarvation::default(),
+            lifecycle: Lifecycle::default(),
+            idle_tasks: IdleTasks::default(),
+            starvation: Starvation::default(),
             holds: Holds::new(max_hold),
             retired: Vec::new(),
             next_start: None,
-            polling: None,
-            stuck: Vec::new(),
+            polls: Polls::default(),
             loans: Loans::default(),
             starts: VecDeque::new(),
-            cancelled_to: None,
-            notes: Vec::new(),
-            listening: false,
+            journal: Journal::default(),
             records_segments: false,
             scope: Scope::default(),
-            outcomes: VecDeque::new(),
-            outcomes_forgotten: 0,
+            outcomes: Outcomes::default(),
             cost: Cost::default(),
             seed,
         }
@@ -173,7 +135,7 @@ impl Core {
                 Timer::Again => self.rest_is_over(id, now),
             }
         }
-        if self.idle_unstarted > 0 && self.gate.check_timeout(now) {
+        if self.idle_tasks.unstarted > 0 && self.gate.check_timeout(now) {
             self.note(Note::GateOpened);
         }
         self.watch_idle_starvation(now);
@@ -186,11 +148,11 @@ impl Core {
 
     /// When there is something to do; call [`advance`](Core::advance) before.
     pub(crate) fn work(&self, now: Stamp) -> Work {
-        if self.unended == 0 {
+        if self.table.unended() == 0 {
             return Work::Over;
         }
-        let demanded = !self.demanded.is_empty() && self.phase == Phase::Open;
-        if demanded || self.turns.anyone_woken() || self.cancelled_to.is_some() {
+        let demanded = !self.demanded.is_empty() && self.lifecycle.phase == Phase::Open;
+        if demanded || self.turns.anyone_woken() || self.lifecycle.cancelled_to.is_some() {
             return Work::Now;
         }
         let start = self.next_ordinary().and(self.next_start).filter(|_| self.has_a_slot());
@@ -200,8 +162,8 @@ impl Core {
             return Work::Now;
         }
         let timer = self.timers.first().map(|(at, ..)| *at);
-        let timeout = self.gate.timeout_at().filter(|_| self.idle_unstarted > 0);
-        let starved_at = self.starving.map(|since| since.after(self.holds.longest));
+        let timeout = self.gate.timeout_at().filter(|_| self.idle_tasks.unstarted > 0);
+        let starved_at = self.starvation.idle_since.map(|since| since.after(self.holds.longest));
         match [start, timer, timeout, starved_at, self.slow_at(), self.normal_starvation_at()]
             .into_iter()
             .flatten()
@@ -214,16 +176,16 @@ impl Core {
 
     /// Whether a task has not ended.
     pub(crate) fn has_work(&self) -> bool {
-        self.unended > 0
+        self.table.unended() > 0
     }
 
     /// Whether the runtime is gone: nothing can be polled any more.
     pub(crate) fn is_lost(&self) -> bool {
-        self.phase == Phase::Closed(CancelReason::RuntimeGone)
+        self.lifecycle.phase == Phase::Closed(CancelReason::RuntimeGone)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.phase != Phase::Open
+        self.lifecycle.phase != Phase::Open
     }
 
     pub(crate) fn gate(&self) -> &Gate {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::base::clock::Stamp;
 use crate::model::id::Id;
 
-use super::table::Record;
+use super::table::{Record, Start};
 
 /// Counters over the tasks in scope.
 #[derive(Debug, Default)]
@@ -45,16 +45,16 @@ impl Scope {
         if !record.awaits_the_end {
             self.unfinished += 1;
         }
-        if !record.excluded_from_started {
+        if record.start == Start::Awaited {
             self.unstarted += 1;
         }
     }
 
     /// True where somebody who waits should look.
     pub(super) fn started(&mut self, record: &mut Record) -> bool {
-        let counted = std::mem::replace(&mut record.start_counted, true);
-        if record.in_scope && !record.excluded_from_started && !counted {
-            self.unstarted -= 1;
+        if record.start == Start::Awaited {
+            record.start = Start::Come;
+            self.unstarted -= usize::from(record.in_scope);
         }
         self.unstarted == 0
     }
@@ -64,7 +64,7 @@ impl Scope {
         if !record.in_scope {
             return false;
         }
-        if !record.start_counted && !record.excluded_from_started {
+        if record.start == Start::Awaited {
             self.unstarted -= 1;
         }
         if !record.awaits_the_end {

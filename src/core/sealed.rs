@@ -5,43 +5,33 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::clock::Stamp;
 use crate::core::delay::{Candidate, DelayInjector};
-use crate::core::table::{Record, Status};
+use crate::core::table::{Record, Start, Status};
 use crate::model::id::Id;
 use crate::model::monkey::Delivery;
 
 use super::loans::Waits;
+use super::outcomes::Outcomes;
 use super::scheduler::Core;
 use super::scope::Scope;
-
-/// How many of the application's own outcomes are kept.
-const OUTCOMES_KEPT: usize = 1_000;
 
 impl Core {
     /// No handle of the governor is left: nothing more is declared.
     pub(crate) fn last_governor_dropped(&mut self) {
-        self.deserted = true;
+        self.lifecycle.deserted = true;
     }
 
     /// Whether nothing more can happen.
     pub(crate) fn is_over(&self) -> bool {
-        (self.is_closed() || self.deserted) && !self.has_work()
+        (self.is_closed() || self.lifecycle.deserted) && !self.has_work()
     }
 
     /// What the application counts itself.
     pub(crate) fn application_outcome(&mut self, name: Cow<'static, str>, ok: bool, now: Stamp) {
-        if self.outcomes.len() == OUTCOMES_KEPT {
-            self.outcomes.pop_front();
-            self.outcomes_forgotten += 1;
-        }
-        self.outcomes.push_back((name, ok, now));
+        self.outcomes.push(name, ok, now);
     }
 
-    pub(crate) fn application_outcomes_forgotten(&self) -> u64 {
-        self.outcomes_forgotten
-    }
-
-    pub(crate) fn application_outcomes(&self) -> impl Iterator<Item = &(Cow<'static, str>, bool, Stamp)> {
-        self.outcomes.iter()
+    pub(crate) fn application_outcomes(&self) -> &Outcomes {
+        &self.outcomes
     }
 
     pub(crate) fn scope(&self) -> &Scope {
@@ -108,10 +98,10 @@ impl Core {
         let mut excluded_from_started = vec![victim];
         while let Some(id) = excluded_from_started.pop() {
             let Some(record) = self.table.get_mut(id) else { continue };
-            if record.excluded_from_started || record.start_counted || record.outcome.is_some() {
+            if record.start != Start::Awaited || record.outcome.is_some() {
                 continue;
             }
-            record.excluded_from_started = true;
+            record.start = Start::Excluded;
             self.scope.unstarted -= 1;
             excluded_from_started
                 .extend(record.ties.iter().flat_map(|ties| &ties.successors).map(|successor| successor.id));

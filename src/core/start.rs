@@ -7,15 +7,16 @@ use crate::model::monkey::Delivery;
 use crate::model::queue::Queue;
 
 use super::actions::Actions;
+use super::lifecycle::Phase;
 use super::notes::Note;
-use super::scheduler::{Core, Phase, Timer};
+use super::scheduler::{Core, Timer};
 use super::turn::Class;
 
 impl Core {
     /// Whether a demanded task can start.
     pub(super) fn is_anyone_demanded(&mut self) -> bool {
         // After a shutdown they are passed over; its pieces cancel them.
-        if self.phase != Phase::Open {
+        if self.lifecycle.phase != Phase::Open {
             return false;
         }
         while let Some(id) = self.demanded.front() {
@@ -69,7 +70,7 @@ impl Core {
     }
 
     pub(super) fn next_ordinary(&self) -> Option<Id> {
-        if self.phase != Phase::Open {
+        if self.lifecycle.phase != Phase::Open {
             return None;
         }
         self.normal.first().or_else(|| self.idle.first().filter(|_| self.gate.is_open()))
@@ -77,7 +78,12 @@ impl Core {
 
     /// Whether an ordinary start is within the limit: tasks that lend their slots do not count.
     pub(super) fn has_a_slot(&self) -> bool {
-        self.running.saturating_sub(self.lending()) < self.profile.concurrency
+        self.slots_held().saturating_sub(self.lending()) < self.profile.concurrency
+    }
+
+    /// How many tasks hold a slot: those that run, without the stuck ones.
+    pub(super) fn slots_held(&self) -> usize {
+        self.table.running().len() - self.polls.stuck.len()
     }
 
     fn start(&mut self, id: Id, now: Stamp, actions: &mut Actions) {
@@ -101,10 +107,9 @@ impl Core {
         }
         actions.run_changed |= self.scope.started(record);
         self.starts.push_back((now, id));
-        self.running += 1;
         if idle {
             self.idle_leaves(now);
-            self.idle_running += 1;
+            self.idle_tasks.running += 1;
         }
         if first {
             self.note(Note::Started(id));

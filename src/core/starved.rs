@@ -29,3 +29,19 @@ pub(super) struct NormalStarvation {
     /// Shared: a report copies them under the lock.
     pub(super) starved: VecDeque<Arc<Starved>>,
 }
+
+/// Since when tasks wait for slots that others keep.
+#[derive(Debug, Default)]
+pub(super) struct Starvation {
+    /// The idle queue, behind normal tasks.
+    pub(super) idle_since: Option<Stamp>,
+    pub(super) normal: NormalStarvation,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct IdleTasks {
+    /// They have not started.
+    pub(super) unstarted: usize,
+    /// They hold a slot.
+    pub(super) running: usize,
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::clock::Stamp;
-use crate::core::table::Status;
+use crate::core::table::{Status, Stuck};
 use crate::model::id::Id;
 use crate::model::outcome::Outcome;
 use crate::model::queue::Queue;
@@ -22,18 +22,16 @@ impl Core {
         now: Stamp,
         actions: &mut Actions,
     ) -> Option<(Id, Duration)> {
-        let mut polling = self.polling.take_if(|polling| self.stops.ran(polling.since, now) >= limit)?;
+        let mut polling = self.polls.now.take_if(|polling| self.stops.ran(polling.since, now) >= limit)?;
         // From now on it keeps nobody from the lane.
         self.charge(std::mem::take(&mut polling.charge), self.stops.ran(polling.since, now));
-        self.stuck.push(polling);
+        self.polls.stuck.push(polling);
         self.not_woken(polling.id);
         let pulse = self.profile.pulse;
         let record = self.table.live(polling.id);
-        record.stuck = true;
-        record.was_stuck = true;
-        self.running -= 1;
+        record.stuck = Stuck::Now;
         if record.line == Queue::Idle {
-            self.idle_running -= 1;
+            self.idle_tasks.running -= 1;
         }
         if record.polls == 0 {
             // Its first poll does not end in time to begin the pulse.
@@ -53,11 +51,11 @@ impl Core {
 
     /// The task's poll is over. One that was given up gets a slot again, over the limit if need be.
     pub(super) fn poll_is_over(&mut self, id: Id) -> Option<Polling> {
-        if let Some(polling) = self.polling.take_if(|polling| polling.id == id) {
+        if let Some(polling) = self.polls.now.take_if(|polling| polling.id == id) {
             return Some(polling);
         }
-        let place = self.stuck.iter().position(|polling| polling.id == id)?;
-        let polling = self.stuck.swap_remove(place);
+        let place = self.polls.stuck.iter().position(|polling| polling.id == id)?;
+        let polling = self.polls.stuck.swap_remove(place);
         self.unstick(id);
         Some(polling)
     }
@@ -65,25 +63,24 @@ impl Core {
     /// A poll that was given up has returned: its task holds a slot again, over the limit if need be.
     fn unstick(&mut self, id: Id) {
         let record = self.table.live(id);
-        record.stuck = false;
-        self.running += 1;
+        record.stuck = Stuck::Once;
         if record.line == Queue::Idle {
-            self.idle_running += 1;
+            self.idle_tasks.running += 1;
         }
     }
 
     /// Whether any poll that was given up has not returned.
     pub(crate) fn anyone_stuck(&self) -> bool {
-        !self.stuck.is_empty()
+        !self.polls.stuck.is_empty()
     }
 
     /// Whether the task's poll goes on now, in the lane or given up by it.
     pub(super) fn inside_a_poll(&self, id: Id) -> bool {
-        self.polling.iter().chain(&self.stuck).any(|polling| polling.id == id)
+        self.polls.of(id).is_some()
     }
 
     pub(crate) fn is_stuck(&self, id: Id) -> bool {
-        self.stuck.iter().any(|polling| polling.id == id)
+        self.polls.is_stuck(id)
     }
 
     /// Names the tasks that have been running for [`SLOW`], once each.

@@ -1,6 +1,7 @@
 //! The table of declared tasks, one record per task.
 
 mod segment;
+mod spec;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::model::queue::Queue;
 use super::names::Names;
 
 pub(crate) use segment::Segment;
+pub(crate) use spec::{After, Spec};
 
 /// Where a task stands on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,34 +51,6 @@ impl Status {
     pub(crate) fn runs(self) -> bool {
         matches!(self, Status::Running | Status::Detached)
     }
-}
-
-/// What the declaration asks for and the core needs to know.
-#[derive(Debug, Clone)]
-pub(crate) struct Spec {
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) queue: Queue,
-    pub(crate) condition: bool,
-    pub(crate) blocking: bool,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) no_later_than: Option<Duration>,
-    /// The monkey must leave it alone.
-    pub(crate) never_delay: bool,
-    pub(crate) after: Vec<After>,
-    /// The governed task that declares this one.
-    pub(crate) declared_in: Option<Id>,
-    /// What is wrong with the declaration.
-    pub(crate) invalid: Option<Box<str>>,
-}
-
-/// A predecessor as it is declared.
-#[derive(Debug, Clone)]
-pub(crate) struct After {
-    pub(crate) id: Id,
-    /// How it had ended when the task was declared, if it had.
-    pub(crate) outcome: Option<Outcome>,
-    /// It need not complete, only end.
-    pub(crate) accepts_any_outcome: bool,
 }
 
 /// Somebody who comes after a task.
@@ -127,6 +101,25 @@ pub(crate) struct Ties {
     pub(crate) again: Option<Stamp>,
 }
 
+/// What a task's start is to those who wait for the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    Awaited,
+    /// It has come; another attempt is no start of the task.
+    Come,
+    /// Not waited for: the monkey's victim, and what comes after it.
+    Excluded,
+}
+
+/// Whether a poll of the task was given up by the lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    Never,
+    /// It has not returned.
+    Now,
+    Once,
+}
+
 /// All that is known of one task.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -146,8 +139,8 @@ pub(crate) struct Record {
     pub(crate) attempts: u32,
     /// It has started, or started again, and not been polled since.
     pub(crate) awaiting_first_poll: bool,
-    /// It is not among those that `started()` waits for any more.
-    pub(crate) start_counted: bool,
+    /// Whether `started()` waits for it.
+    pub(crate) start: Start,
     /// As declared.
     pub(crate) queue: Queue,
     /// The queue it waits in: a predecessor is promoted to the more urgent queue of its successors.
@@ -168,16 +161,12 @@ pub(crate) struct Record {
     pub(crate) head: bool,
     pub(crate) never_delay: bool,
     pub(crate) cancel_asked: bool,
-    /// Its poll was given up by the lane and has not returned.
-    pub(crate) stuck: bool,
-    pub(crate) was_stuck: bool,
+    pub(crate) stuck: Stuck,
     /// It was named for running long.
     pub(crate) slow: bool,
     /// It was named because it waited for a slot for a minute and nobody's turn came.
     pub(crate) starved: bool,
     pub(crate) in_scope: bool,
-    /// Left out of what `started()` waits for: the monkey's victim and what comes after it.
-    pub(crate) excluded_from_started: bool,
     /// Left out of what `finished()` waits for: it awaits the end of the run itself, or comes after one that does.
     pub(crate) awaits_the_end: bool,
 }
@@ -198,7 +187,7 @@ impl Record {
             polls: 0,
             attempts: 0,
             awaiting_first_poll: false,
-            start_counted: false,
+            start: Start::Awaited,
             queue,
             line: queue,
             status: Status::Waiting,
@@ -211,12 +200,10 @@ impl Record {
             head: false,
             never_delay: false,
             cancel_asked: false,
-            stuck: false,
-            was_stuck: false,
+            stuck: Stuck::Never,
             slow: false,
             starved: false,
             in_scope: false,
-            excluded_from_started: false,
             awaits_the_end: false,
         }
     }
@@ -337,6 +324,11 @@ impl Table {
     /// How many tasks stand at this status, of those that are known.
     pub(crate) fn count(&self, status: Status) -> usize {
         self.counts[status as usize]
+    }
+
+    /// How many tasks have an unresolved handle, or code that may still run.
+    pub(crate) fn unended(&self) -> usize {
+        self.counts.iter().sum::<usize>() - self.count(Status::Ended)
     }
 
     /// The tasks whose code may be running, in no promised order.

@@ -8,7 +8,7 @@ use crate::base::clock::Stamp;
 use crate::core::holds::Held;
 use crate::core::stalls::{LONG_TASK, Stall};
 use crate::core::stops;
-use crate::core::table::{self, ComesAfter, Record};
+use crate::core::table::{self, ComesAfter, Record, Stuck};
 use crate::core::{self, Core};
 use crate::model::name::Name;
 
@@ -32,7 +32,7 @@ pub(super) struct Lists {
 impl Lists {
     fn of(core: &Core) -> Lists {
         Lists {
-            outcomes: core.application_outcomes().cloned().collect(),
+            outcomes: core.application_outcomes().iter().cloned().collect(),
             holds: core.holds().iter().cloned().collect(),
             starved: core.starved().cloned().collect(),
             long_tasks: core.stalls().seen().cloned().collect(),
@@ -83,7 +83,7 @@ pub(super) fn begun(core: &Core, governor: &str, now: Stamp) -> (Report, Lists) 
         forgotten: core.scope().forgotten(),
         interactive_failed: core.gate().fallback().map(ToOwned::to_owned),
         outcomes: Vec::new(),
-        outcomes_forgotten: core.application_outcomes_forgotten(),
+        outcomes_forgotten: core.application_outcomes().forgotten(),
         cost: Cost { polls: core.cost().polls, looks: core.cost().looks, lane_time: core.cost().lane_time() },
         holds: Vec::new(),
         holds_forgotten: core.holds().forgotten(),
@@ -189,7 +189,7 @@ impl Copied {
             after_settled: Vec::new(),
             segments: Vec::new(),
             awaited: Vec::new(),
-            stuck: record.was_stuck,
+            stuck: record.stuck != Stuck::Never,
             slow: record.slow,
             polls: record.polls,
             longest_poll: record.longest_poll,
