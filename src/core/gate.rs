@@ -265,7 +265,7 @@ mod tests {
         assert!(gate.check_timeout(at(45_000)));
         assert_eq!(
             gate.state(at(45_000)).to_string(),
-            "opened by timeout at 45.000 s; shut until then: ready() was not called"
+            "opened by timeout at 45.000 s; last reason to wait: ready() was not called"
         );
     }
 
@@ -294,7 +294,7 @@ mod tests {
         assert!(!gate.check_timeout(at(90_000)));
         assert_eq!(
             gate.state(at(90_000)).to_string(),
-            "opened by open_gate() at 0.003 s; shut until then: no idle task waits"
+            "opened by open_gate() at 0.003 s; last reason to wait: no idle task waits"
         );
     }
 }

@@ -76,7 +76,7 @@ pub enum GateState {
         by: OpenedBy,
         /// When it opened, since `build()`.
         at: Duration,
-        /// What kept it shut until then.
+        /// The last reason to wait before it opened.
         shut_by: WaitReason,
     },
     /// Idle tasks wait.
@@ -128,7 +128,7 @@ impl fmt::Display for GateState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GateState::Open { by, at, shut_by } => {
-                write!(f, "opened by {by} at {:.3} s; shut until then: {shut_by}", at.as_secs_f64())?;
+                write!(f, "opened by {by} at {:.3} s; last reason to wait: {shut_by}", at.as_secs_f64())?;
                 match shut_by {
                     WaitReason::InFlight { .. } => f.write_str(", at that moment"),
                     _ => Ok(()),

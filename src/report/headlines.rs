@@ -86,7 +86,7 @@ impl Report {
                     OpenedBy::Manual => "open_gate() was called",
                     OpenedBy::Interactive => "interactive_when resolved",
                 };
-                says = says.words(format!("The gate opened at {}: {by}; shut until then: ", fit(*at)));
+                says = says.words(format!("The gate opened at {}: {by}; last reason to wait: ", fit(*at)));
                 says = says.reason(shut_by).words(match shut_by {
                     // They may have been over a moment later.
                     WaitReason::InFlight { .. } => ", at that moment.",

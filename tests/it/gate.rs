@@ -170,16 +170,16 @@ async fn ready_that_is_never_given_is_said_by_the_gate_that_the_timeout_opens() 
     assert_eq!((by, shut_by), (OpenedBy::Timeout, WaitReason::NotReady));
     near(at, secs(45));
     let text = within(report.finished()).await.to_string();
-    assert!(text.contains("shut until then: ready() was not called"), "{text}");
+    assert!(text.contains("last reason to wait: ready() was not called"), "{text}");
     let governor = Governor::builder().build().unwrap();
     let requests: Vec<_> = (0..3).map(|_| governor.in_flight("GET /")).collect();
     governor.govern(Task::new("idle", || async {}).idle());
     governor.open_gate();
     drop(requests);
     let text = governor.gate().to_string();
-    assert!(text.ends_with("shut until then: 3 in flight: GET / (3), at that moment"), "{text}");
+    assert!(text.ends_with("last reason to wait: 3 in flight: GET / (3), at that moment"), "{text}");
     let told = &governor.report().current().headlines()[1];
-    assert!(told.ends_with("shut until then: 3 in flight: GET / (3), at that moment."), "{told}");
+    assert!(told.ends_with("last reason to wait: 3 in flight: GET / (3), at that moment."), "{told}");
 }
 
 /// I12.

@@ -319,7 +319,7 @@ mod json {
         insta::assert_snapshot!(report, @"
         boot: 5 tasks; last start 5.00 s, last end 7.00 s
         outcomes: 2 completed, 1 panicked, 1 timed out, 1 skipped
-        gate: opened by quiet at 5.004 s; shut until then: the quiet window
+        gate: opened by quiet at 5.004 s; last reason to wait: the quiet window
         profile: concurrency=3,delay=1ms,pulse=1ms
             # task                       queue    waited      ran  polls  longest  outcome
             0 senders                    normal   1.0 ms   120 ms      2    20 µs  completed

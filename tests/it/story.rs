@@ -116,7 +116,7 @@ async fn the_sentences_tell_a_whole_boot() {
          /search (3)."
     );
     assert!(
-        told[1].starts_with("The gate opened at 2.25 s: the application was quiet; shut until then: "),
+        told[1].starts_with("The gate opened at 2.25 s: the application was quiet; last reason to wait: "),
         "{}",
         told[1]
     );
