@@ -34,6 +34,8 @@ mod shutdown;
 mod tests;
 
 pub(crate) use self::batch::Batch;
+#[cfg(feature = "spool")]
+pub(crate) use self::batch::RowRef;
 pub(crate) use self::core::Core;
 pub use self::event::BeaconEvent;
 #[cfg(feature = "spool")]

@@ -251,14 +251,12 @@ impl Batch {
         self.life = self.life.max(later.life);
         self.newest_at = self.newest_at.max(later.newest_at);
         self.attempts = self.attempts.max(later.attempts);
-        self.rows.extend(later.rows);
+        // Two parts of one batch have one row.
+        let known = |row: &RowRef| self.rows.iter().any(|own| Arc::ptr_eq(own, row));
+        let more: Vec<RowRef> = later.rows.into_iter().filter(|row| !known(row)).collect();
+        self.rows.extend(more);
         self.receipts.extend(later.receipts);
         self.partial |= later.partial;
-    }
-
-    /// Returns whether its rows hold no other part of a batch.
-    pub(crate) fn has_rows_alone(&self) -> bool {
-        self.rows.iter().all(|row| Arc::strong_count(row) == 1)
     }
 
     pub(crate) fn may_absorb(&self, later: &Batch) -> bool {

@@ -31,26 +31,20 @@ impl Core {
     /// So many batches of all that is in memory, for leaving: durable and vital ones first. Nothing is in flight then.
     ///
     /// The rest of one that was settled in part gets a row of its own instead of the old one, which would come back with
-    /// all of its events. Where another part still needs the old row it is left to that, if this is the end.
+    /// all of its events, and so does each part of one that was split. The old row goes with the last of them.
     pub(crate) fn take_for_shutdown(&mut self, at_most: usize, now: Now) -> Vec<Batch> {
         self.seal_all(now);
         self.unload_replay();
-        let (mut taken, mut kept) = (Vec::new(), Vec::new());
+        let mut taken = Vec::new();
         while taken.len() < at_most
             && let Some(batch) = self.next_for_shutdown()
         {
-            let on_disk = self.is_on_disk(&batch);
-            if on_disk && !batch.partial {
+            if self.is_whole_on_disk(&batch) {
                 self.unload(batch);
-            } else if on_disk && !batch.has_rows_alone() {
-                if self.closed { self.unload(batch) } else { kept.push(batch) }
             } else {
                 self.out.push(batch.ordinal);
                 taken.push(batch);
             }
-        }
-        for batch in kept {
-            self.enqueue(batch);
         }
         taken
     }
@@ -127,8 +121,11 @@ impl Core {
     pub(super) fn unload(&mut self, batch: Batch) {
         self.bytes -= batch.bytes();
         self.ledger.shift(Place::Queued, Place::Spooled, batch.events());
-        for row in &batch.rows {
-            self.resident.remove(row.as_ref());
+        for row in batch.rows {
+            // Another part of it may still be in memory.
+            if let Some(row) = Arc::into_inner(row) {
+                self.resident.remove(&row);
+            }
         }
     }
 

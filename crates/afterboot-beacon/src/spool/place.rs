@@ -291,7 +291,11 @@ impl Home {
                 _ => {}
             }
         }
-        fs::remove_dir(&self.dir).map_err(failed)
+        match fs::remove_dir(&self.dir) {
+            // Without its lock it was as good as gone, and another process took it away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(failed),
+        }
     }
 }
 

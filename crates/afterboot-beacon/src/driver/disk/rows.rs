@@ -1,10 +1,12 @@
 //! Batches as rows, and rows as batches.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::machine::boot_id;
 use crate::engine::ledger::DropReason;
-use crate::engine::{Batch, Core, DeadBatch, EvictedRow, Now, ReplayedRow};
+use crate::engine::{Batch, Core, DeadBatch, EvictedRow, Now, ReplayedRow, RowRef};
 use crate::spool::{
     self, Lost, MAX_INFLATED, MAX_ROW, NewDead, NewRow, Numbers, Put, Row, RowId, Stamp, Until, Why,
 };
@@ -40,10 +42,14 @@ pub(super) fn row_of(batch: &mut Batch) -> NewRow {
     }
 }
 
-/// The rows that these batches are the rest of: written anew they have the same numbers, at least at one end.
+/// The rows that these batches are all that is left of: written anew they have the same numbers, at least at one end. A row
+/// that holds a part of yet another batch stays.
 pub(super) fn replaced(batches: &[Batch]) -> Vec<RowId> {
-    let rest = batches.iter().filter(|batch| batch.partial && batch.has_rows_alone());
-    rest.flat_map(|batch| &batch.rows).map(|row| RowId(**row)).collect()
+    let partial = || batches.iter().filter(|batch| batch.partial).flat_map(|batch| &batch.rows);
+    let parts = |row: &RowRef| partial().filter(|other| Arc::ptr_eq(other, row)).count();
+    let replaced: BTreeSet<i64> =
+        partial().filter(|row| parts(row) == Arc::strong_count(row)).map(|row| **row).collect();
+    replaced.into_iter().map(RowId).collect()
 }
 
 /// What is too large even for that is counted, and its content goes.
